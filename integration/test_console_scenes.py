@@ -138,7 +138,7 @@ def test_payloads_of_all_kinds(place: Place, browser: Any) -> None:
 def test_a_live_tail_shows_a_burst(place: Place, browser: Any) -> None:
     place.topic("tail", numbered(0, 10))
     browser.get(f"{place.address}/topics/tail/messages")
-    browser.find_element("link text", "Follow what comes").click()
+    browser.find_element("link text", "Follow new messages").click()
     wait_until("the tail", WAIT_S, lambda: "from=tail" in browser.current_url)
     browser.execute_script("window.stayed = true; document.activeElement.blur()")
     place.produce("tail", *(numbered(first, first + 100) for first in range(10, 510, 100)))
@@ -297,7 +297,7 @@ def test_a_hundred_thousand_messages(place: Place) -> None:
         assert int(counted[1]) == len(more)
         read += int(counted[2].replace(",", ""))
         offsets += more
-        path = links.get("Go on searching", "")
+        path = links.get("Continue the search", "")
     assert offsets == [9999, *range(99_990, COUNT)]
     assert read == COUNT
     assert "many" not in console.text("/groups")

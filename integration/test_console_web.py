@@ -190,7 +190,7 @@ def test_deletion_under_an_original_controller_has_to_be_confirmed(
     launch(console)
     console.begin()
     form, path = "/topics/kept/change", "/topics/kept/delete"
-    console.wait_until_shown(form, "does not tell whether its delete.topic.enable is true")
+    console.wait_until_shown(form, "does not report whether its delete.topic.enable is true")
     status, page = console.submit(form, path, name="kept")
     assert (status, "was not marked for deletion" in page) == (400, True)
     assert zookeeper_text(chroot, "/admin/delete_topics/kept") is None

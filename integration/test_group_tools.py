@@ -285,7 +285,7 @@ def test_a_live_group_is_described_and_not_steered(scene: Scene) -> None:
             assert f"Whether group '{group}' has members was not checked" in by_brokers.err
             words = ["--describe", "--group", group, "--members"]
             told = scene.run(*words, by="bootstrap-server")
-            assert "Brokers of 0.8.2.2 do not tell the members of a group" in told.out
+            assert "Brokers of 0.8.2.2 do not report the members of a group" in told.out
             return
         refused = scene.run("--delete", "--group", group)
         assert refused.out == (

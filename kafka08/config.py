@@ -150,7 +150,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
         "queued.max.requests",
         500,
         low=1,
-        doc="Requests that may wait to be served. When so many wait, no more are read.",
+        doc="Requests that may wait to be served. At this number, no more are read.",
     )
     queued_max_request_bytes: int = setting(
         "queued.max.request.bytes",
@@ -172,7 +172,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
         "advertised.host.name",
         derive=value_of("host.name"),
         default_text="`host.name`, or else the machine's canonical name",
-        doc="Host that clients and other brokers are told to connect to. If neither this nor "
+        doc="Host that clients and other brokers connect to. If neither this nor "
         "`host.name` is set, the machine's own name must resolve, or the broker does not start.",
     )
     advertised_port: int = setting(
@@ -180,7 +180,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
         kind=INT,
         derive=value_of("port"),
         default_text="`port`",
-        doc="Port that clients and other brokers are told to connect to.",
+        doc="Port that clients and other brokers connect to.",
     )
     listeners: str | None = setting(
         "listeners",
@@ -194,7 +194,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
         "advertised.listeners",
         None,
         default_text="`listeners`",
-        doc="Not in 0.8.2.2. The addresses that clients and other brokers are told, in the form of "
+        doc="Not in 0.8.2.2. The addresses that clients and other brokers use, in the form of "
         "`listeners`. Without a host: the machine's canonical name. Port 0: the listener's port.",
     )
     listener_security_protocol_map: str | None = setting(
@@ -263,7 +263,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
         INT_MAX,
         low=1,
         doc="Not in 0.8.2.2. Connections in all, or with `listener.name.NAME.` before it those of "
-        "a listener. Over it no further one is accepted until one ends. Where there are several "
+        "a listener. At the limit, new ones wait until one closes. Where there are several "
         "listeners, brokers come in nevertheless: the client that was idle for the longest is "
         "closed.",
     )
@@ -301,8 +301,8 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
         "quota.window.num",
         11,
         low=1,
-        doc="Not in 0.8.2.2. Quotas hold in the mean: what a client did not use in one window less "
-        "than these may be used at once.",
+        doc="Not in 0.8.2.2. Quotas limit the average rate: a client may use at once what it left "
+        "unused in one window less than these.",
     )
     quota_window_size_seconds: int = setting(
         "quota.window.size.seconds", 1, low=1, doc="Not in 0.8.2.2. The length of such a window."
@@ -853,7 +853,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
         "allow.everyone.if.no.acl.found",
         False,
         doc="Not in 0.8.2.2. With an authorizer: whether everybody may do everything with a "
-        "resource that has no rules, instead of nobody but super users.",
+        "resource that has no rules, instead of super users only.",
     )
     authorizer_zookeeper_url: str = setting(
         "authorizer.zookeeper.url",
@@ -1088,7 +1088,7 @@ def _check_range(key: str, value: int, low: int | None, high: int, why: str) -> 
 
 
 def _cleanup_policy(value: str, otherwise: str) -> str:
-    """The policies in a list, in any order; ``otherwise`` for words that are none."""
+    """The policies in a list, in any order; ``otherwise`` for words that are not policies."""
     words = {each.strip() for each in value.lower().split(",")}
     if words == {_DELETE, _COMPACT}:
         return _BOTH

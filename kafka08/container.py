@@ -2,7 +2,7 @@
 
 Writes the server's file and becomes its start script. Settings come from the environment:
 KAFKA_LOG_RETENTION_HOURS is ``log.retention.hours``. They follow those of the shipped file, or of
-the file that is the second word. ``kafka08-container health`` tells whether that server can be
+the file that is the second word. ``kafka08-container health`` says whether that server can be
 used. Any other word is a command, as ``kafka-topics``.
 """
 
@@ -139,7 +139,7 @@ def prepare(words: list[str], environ: Mapping[str, str], host: str, directory: 
 
 
 def variables(environ: Mapping[str, str], directory: Path) -> dict[str, str]:
-    """The environment of a script. All output is the container's: nobody turns files over there."""
+    """The environment of a script. All output is the container's: no log file is rotated."""
     log4j = f"-Dlog4j.configuration=file:{directory / 'log4j.properties'}"
     defaults = {"LOG_DIR": str(directory), "KAFKA_LOG4J_OPTS": log4j}
     return {**defaults, **environ, commands.PYTHON: sys.executable}

@@ -193,7 +193,7 @@ class PolicyViolationError(KafkaError):
 
 class UnsupportedForMessageFormatError(KafkaError):
     code = 43
-    text = "The stored message format does not know what was asked for"
+    text = "The stored message format does not have what was requested"
 
 
 class InvalidTimestampError(KafkaError):

@@ -17,7 +17,7 @@ _LISTENER = re.compile(
     r"([A-Za-z0-9_.-]+)://(?:\[([0-9A-Fa-f:.%]*)\]|([^\[\]/:@]*)):(-?[0-9]{1,9})"
 )
 _PORTS = range(65536)
-# Hosts that stand for every interface: nobody can connect to them from elsewhere.
+# Hosts that mean every interface: other machines cannot connect to them.
 EVERY_INTERFACE = ("", "0.0.0.0", "::")
 OWN_PREFIX = "listener.name."
 LISTENERS, ADVERTISED = "listeners", "advertised.listeners"
@@ -144,7 +144,7 @@ def _advertised(
         told = parse_listeners(ADVERTISED, settings.advertised, protocols)
         for each in told:
             if each.host in EVERY_INTERFACE[1:]:
-                raise ConfigError(f"{ADVERTISED} has {each}, to which nobody can connect.")
+                raise ConfigError(f"{ADVERTISED} has {each}, to which no client can connect.")
         return told
     return tuple(
         each._replace(
@@ -171,7 +171,7 @@ def _inter_broker(settings: ListenerSettings, told: tuple[Endpoint, ...]) -> End
             return each
     names = ", ".join(each.listener for each in told)
     key = _BY_NAME if name is not None else _BY_PROTOCOL
-    raise ConfigError(f"{key} is {wanted}, and the listeners that others are told are {names}.")
+    raise ConfigError(f"{key} is {wanted}, and the advertised listeners are {names}.")
 
 
 def _check_distinct(key: str, words: list[str], what: str) -> None:

@@ -48,7 +48,7 @@ def connect(urls: str, security: ZooKeeperSecurity) -> ZkClient:
 
 
 def run(work: Callable[[], int | None], failure: str) -> int:
-    """The exit status of ``work``. A failure is told on stdout: ``failure`` and the stack trace."""
+    """The exit status of ``work``. A failure goes to stdout: ``failure`` and the stack trace."""
     try:
         return work() or 0
     except BrokenPipeError:

@@ -366,7 +366,7 @@ def run_tool(main: Callable[[list[str]], int], argv: Sequence[str] | None = None
 
 
 def run_main(main: Callable[[list[str]], int], argv: Sequence[str]) -> int:
-    """The same for a server, which looks after signals itself."""
+    """The same for a server, which handles signals itself."""
     try:
         try:
             return main(list(argv))

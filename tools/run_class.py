@@ -72,7 +72,7 @@ POSITIONAL = {
     "org.apache.zookeeper.ZooKeeperMain",
     "org.apache.zookeeper.server.quorum.QuorumPeerMain",
 }
-# They look after signals themselves.
+# They handle signals themselves.
 SERVERS = {
     "io.confluent.kafkarest.KafkaRestMain",
     "kafka.Kafka",

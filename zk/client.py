@@ -50,7 +50,7 @@ CHANGED, CHILD, or NONE when the connection that held the watch is gone. Must no
 NOTICE_S = 0.25
 """Seconds until a running call notices ``hurry``."""
 AT_ONCE = 200
-"""So many requests of one call are on their way at a time."""
+"""At most this many requests of one call are in flight."""
 
 # The default limit of servers for one request, and so of clients.
 _JUTE_MAXBUFFER = 0xFFFFF

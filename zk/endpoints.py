@@ -26,7 +26,7 @@ def plain_address(endpoints: Iterable[Endpoint]) -> tuple[str, int]:
 
 
 def is_original(endpoints: Sequence[Endpoint]) -> bool:
-    """Whether host and port tell all about the endpoints."""
+    """Whether host and port are all that the endpoints have."""
     return [each[:2] for each in endpoints] in ([], [(PLAINTEXT, PLAINTEXT)])
 
 

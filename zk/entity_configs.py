@@ -50,7 +50,7 @@ def alter(client: ZkClient, entity: str, change: Change) -> None:
 
 
 def notify(client: ZkClient, entity: str) -> None:
-    """Tell the brokers that an entity's settings have changed."""
+    """Announce to brokers that an entity's settings have changed."""
     client.create(
         entities.config_change_path_prefix(),
         entities.encode_config_change(entity),

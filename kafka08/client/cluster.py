@@ -103,7 +103,7 @@ class ClusterClient:
                 if response.brokers:
                     return response
                 untold = response
-                logger.debug("%s:%d was told of no brokers yet: asking another", host, port)
+                logger.debug("%s:%d knows no brokers yet: asking another", host, port)
             except (OSError, ProtocolError) as error:
                 if self._aborted:
                     break

@@ -124,7 +124,7 @@ class Partition:
         return changed
 
     def resign(self) -> None:
-        """Lead no more, and follow nobody until the next LeaderAndIsr.
+        """Stop leading, and do not follow until the next LeaderAndIsr.
 
         One that names the same leader as before starts the fetcher again.
         """

@@ -33,7 +33,7 @@ from kafka08.settings import INT_MAX, Settings, setting
 logger = logging.getLogger("org.apache.kafka.connect.file.FileStreamSourceTask")
 
 READ_BYTES = 1 << 20
-# The writer may hold the old file open for a moment after it was renamed: wait so many empty polls.
+# The writer may hold the old file open for a moment after a rename: wait this many empty polls.
 PATIENCE = 4
 
 

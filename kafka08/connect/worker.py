@@ -226,7 +226,7 @@ def _warn_of_unknown(properties: Mapping[str, str], connector: type[Connector]) 
 
 
 def _check_security(properties: Mapping[str, str]) -> None:
-    """All connections of a worker are secured in one way. Raises ConfigError."""
+    """All connections of a worker use the same security settings. Raises ConfigError."""
     for key in sorted(ClientSecurity.keys()):
         for prefix in ("producer.", "consumer."):
             if prefix + key in properties and properties[prefix + key] != properties.get(key):

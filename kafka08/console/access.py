@@ -14,7 +14,7 @@ and move partitions."""
 
 
 class User(NamedTuple):
-    """``name`` "" where nobody has to log in."""
+    """``name`` "" where no login is needed."""
 
     name: str
     role: str

@@ -1,4 +1,4 @@
-"""The console as a WSGI application: finds the page, guards it, and tells errors in plain words."""
+"""The console as a WSGI application: finds the page, guards it, and shows errors in plain words."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class _FormRequest(Request):
 
 
 class Console:
-    """``users`` None: nobody has to log in. ``sleep(seconds)`` slows failed logins down."""
+    """``users`` None: no login is needed. ``sleep(seconds)`` slows failed logins down."""
 
     def __init__(self, site: Site, users: Users | None, sleep: Callable[[float], object]) -> None:
         self._site = site
@@ -135,7 +135,7 @@ class Console:
             return self._failure(visit, 503, "The cluster did not answer as it should", str(error))
         except Exception:
             logger.exception("Error while answering %s %s", request.method, request.path)
-            return self._failure(visit, 500, "An error of the console", "The log tells more.")
+            return self._failure(visit, 500, "An error of the console", "The log has the details.")
 
     def _user(self, request: Request) -> User | None:
         if self._users is None or request.path.startswith(_OPEN):

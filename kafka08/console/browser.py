@@ -1,4 +1,4 @@
-"""Reads messages for a page: so many at most, in bounded time and bytes, and commits nothing."""
+"""Reads messages for a page: at most N, in bounded time and bytes. Commits nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FETCH_BYTES = 256 << 10
 
 
 class BusyError(KafkaError):
-    """Too many looks at messages at the same time."""
+    """Too many reads of messages are in progress."""
 
 
 class Look(NamedTuple):
@@ -48,7 +48,7 @@ class Look(NamedTuple):
 
 
 class _Budget:
-    """The bytes and the time that one look may still use."""
+    """The bytes and the time that one read may still use."""
 
     def __init__(self, config: ConsoleConfig, runtime: Runtime) -> None:
         self._config = config
@@ -70,7 +70,7 @@ class _Budget:
 
 
 class Browser:
-    """``cluster`` finds leaders; each look has a connection of its own, which ends with it.
+    """``cluster`` finds leaders; each read has a connection of its own, which ends with it.
 
     Calls raise OSError and KafkaError.
     """
@@ -168,7 +168,7 @@ class Browser:
     def _consumer(self, tp: TopicPartition) -> Iterator[SimpleConsumer]:
         if self._looks >= self._config.browse_concurrent:
             raise BusyError(
-                f"{self._looks} looks at messages are under way (console.browse.concurrent)"
+                f"{self._looks} reads of messages are in progress (console.browse.concurrent)"
             )
         self._looks += 1
         try:
@@ -182,7 +182,7 @@ class Browser:
             self._looks -= 1
 
     def _connected(self, tp: TopicPartition) -> SimpleConsumer:
-        """To the leader. Brokers that tell their versions send messages with their times."""
+        """To the leader. Brokers that report their versions send messages with their times."""
         leader = self._cluster.known_leader(tp)
         connected = partial(
             SimpleConsumer,

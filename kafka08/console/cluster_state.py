@@ -149,7 +149,7 @@ class StateReader:
         try:
             response = self._cluster.refresh()
         except (OSError, KafkaError) as error:
-            logger.warning("No broker tells the state of partitions: %s", error)
+            logger.warning("No broker returned the state of partitions: %s", error)
             return None
         return {
             TopicPartition(topic.topic, partition.partition): partition

@@ -43,7 +43,7 @@ class ConsoleConfig(SslSettings, ZooKeeperSecurity):
         "console.history.path", "", doc="an SQLite file that keeps the graphs over a restart"
     )
     refresh_ms: int = setting(
-        "console.refresh.ms", 5000, low=100, doc="time between two looks at the cluster"
+        "console.refresh.ms", 5000, low=100, doc="time between two reads of the cluster"
     )
     lag_interval_ms: int = setting(
         "lag.interval.ms", 10000, low=100, doc="time between two collections of lag"
@@ -56,13 +56,13 @@ class ConsoleConfig(SslSettings, ZooKeeperSecurity):
         8 << 20,
         INT,
         1,
-        doc="bytes that one look at messages, or one step of a search, may read",
+        doc="bytes that one read of messages, or one step of a search, may take",
     )
     browse_timeout_ms: int = setting(
         "console.browse.timeout.ms", 5000, low=1, doc="time that it may take"
     )
     browse_concurrent: int = setting(
-        "console.browse.concurrent", 8, low=1, doc="looks and tails at the same time"
+        "console.browse.concurrent", 8, low=1, doc="reads and tails at the same time"
     )
 
     @property

@@ -39,7 +39,7 @@ class Groups:
         found = self._service.storage.offsets_at(partitions, max(time_ms, 0))
         for tp in partitions:
             if tp not in found:
-                raise AdminOperationError(f"The leader of {tp} does not tell its offsets")
+                raise AdminOperationError(f"Could not get offsets of {tp} from its leader")
         return found
 
     def starts(self, partitions: list[TopicPartition]) -> reset.Offsets:

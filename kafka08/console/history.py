@@ -33,7 +33,7 @@ class _Ring:
 
 
 class History:
-    """``path``: an SQLite file, "" for none. A file that cannot be used is told in the log, and the
+    """``path``: an SQLite file, "" for none. A file that cannot be used is logged, and the
     graphs then begin with the console. Series without a new point for a day are forgotten."""
 
     def __init__(self, path: str = "", now_ms: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""Looks at the cluster again and again, and keeps what was seen last for the pages."""
+"""Reads the cluster at intervals, and keeps the last state for the pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ logger = logging.getLogger("kafka.console.Observer")
 class Observer:
     """Two loops: one for the state of the cluster, one for lag. They never overlap themselves.
 
-    ``state`` and ``lags`` are those of the last successful look; ``error`` says why the last look
+    ``state`` and ``lags`` are those of the last successful read; ``error`` says why the last read
     failed, "" if it did not. ``rates``: messages per second by topic.
     """
 

@@ -103,7 +103,7 @@ class Visit(NamedTuple):
         self.site.audit.record(self.user.name, address, action, target, before, after)
 
     def done(self, path: str, told: str) -> Response:
-        """Back to a page, which tells how it went."""
+        """Back to a page, which shows the result."""
         joined = "&" if "?" in path else "?"
         return redirect(f"{path}{joined}{urlencode({'told': told})}", 303)
 

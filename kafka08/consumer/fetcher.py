@@ -214,7 +214,7 @@ class Fetcher:
             chunk.position.fetched_offset = chunk.next_offset
             self._meter.mark(chunk.position.tp.topic, len(chunk.message_set))
             if chunk.next_offset == chunk.fetch_offset:
-                # The message does not fit. Tell the reader once, not with each fetch.
+                # The message does not fit. Inform the reader once, not with each fetch.
                 self._loop.stopping.wait(IDLE_S)
             return
 

@@ -224,7 +224,7 @@ class GroupNodes:
 
     def _owned_text(self, tp: TopicPartition, path: str) -> str:
         found = self._zk.get_if_exists(path)
-        owner = "nobody any more" if found is None else found[0].decode(errors="replace")
+        owner = "no member now" if found is None else found[0].decode(errors="replace")
         return (
             f"{tp} is still owned by {owner}; if there is no such member in "
             f"{znodes.consumer_ids_path(self._group)}, delete {path}"

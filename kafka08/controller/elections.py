@@ -31,7 +31,7 @@ class LeaderElectionNotNeededError(StateChangeFailedError):
 
 
 class LogEndsUnknownError(StateChangeFailedError):
-    """An unclean election must wait until the replicas have told their log ends."""
+    """An unclean election must wait until the replicas have reported their log ends."""
 
 
 class Election(NamedTuple):

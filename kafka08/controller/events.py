@@ -121,7 +121,7 @@ class StopReplicaAnswered(TermEvent):
 
 
 class LogEndsFetched(TermEvent):
-    """Replicas told their log ends, or failed to: for unclean elections. ``number`` is that of the
+    """Replicas sent their log ends, or failed to: for unclean elections. ``number`` is that of the
     question."""
 
     def __init__(self, term: int, number: int, ends: Ends) -> None:
@@ -131,7 +131,7 @@ class LogEndsFetched(TermEvent):
 
 
 class LaterFormatsFetched(TermEvent):
-    """Leaders told up to where their logs hold what 0.8.2.2 cannot read, or failed to."""
+    """Leaders reported up to where their logs hold what 0.8.2.2 cannot read, or failed to."""
 
     def __init__(self, term: int, number: int, ends: Ends) -> None:
         super().__init__(term)

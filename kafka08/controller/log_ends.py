@@ -54,7 +54,7 @@ def fetch_log_ends(
         ) as opened:
             answer = opened.call(OffsetsRequest(DEBUG_REPLICA_ID, asked))
     except (OSError, KafkaError) as error:
-        logger.warning("Broker %d does not tell about its logs: %s", broker.id, error)
+        logger.warning("Broker %d did not return its log ends: %s", broker.id, error)
         return {}
     return {
         TopicPartition(topic.topic, part.partition): part.offsets[0]

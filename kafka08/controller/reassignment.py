@@ -55,7 +55,7 @@ class Reassignment:
         self._deletion = deletion
         self._isr_event = isr_event
         self._leaders = leaders
-        # Waiting for what their leaders tell.
+        # Waiting for reports of their leaders.
         self._asked: dict[TopicPartition, tuple[int, ...]] = {}
 
     def load(self, listed: Mapping[TopicPartition, tuple[int, ...]]) -> None:
@@ -129,7 +129,7 @@ class Reassignment:
         why = (
             f"has messages of later formats below offset {until}"
             if until > 0
-            else "may have messages of later formats: its leader has not told yet"
+            else "may have messages of later formats: its leader has not reported yet"
         )
         logger.error(
             "Error completing reassignment of partition %s: brokers %s of 0.8.2.2 cannot read its "

@@ -186,7 +186,7 @@ class ControllerStore:
         """Set each state if its node still has version ``zk_version - 1``.
 
         Returns the states as written, with their new versions, and for the others the states that
-        were written by somebody else meanwhile. A partition in neither has no (readable) node.
+        were written by another process meanwhile. A partition in neither has no (readable) node.
         """
         written: dict[TopicPartition, LeaderAndIsr] = {}
         changed: dict[TopicPartition, LeaderAndIsr] = {}
@@ -351,7 +351,7 @@ class ControllerStore:
         """Delete the offsets that groups have in ZooKeeper for a topic, the topic's nodes and its
         configuration, and last the request to delete it."""
         # Before the topic: a controller that takes over half-way finds the topic and begins again,
-        # and nobody can have created the name again.
+        # and no other process can have created the name again.
         self._delete_offsets(topic)
         self._delete_tree(znodes.topic_path(topic), znodes.topic_config_path(topic))
         self._delete_tree(znodes.delete_topic_path(topic))

@@ -29,7 +29,7 @@ from zk.errors import NoNodeError, NotEmptyError
 logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")
 
 _SILENT_S = 60.0
-UNSEEN = "Brokers of 0.8.2.2 do not tell the members of a group. Use --zookeeper instead."
+UNSEEN = "Brokers of 0.8.2.2 do not report the members of a group. Use --zookeeper instead."
 
 
 class MembersUnseenError(AdminOperationError):
@@ -121,7 +121,7 @@ class GroupAdmin:
         return sorted(nodes | self.storage.groups())
 
     def members(self, group: str) -> GroupMembers | None:
-        """None where they cannot be seen: brokers of 0.8.2.2 do not tell them."""
+        """None where they cannot be seen: brokers of 0.8.2.2 do not report them."""
         if self.zk is not None:
             found = group_members.read_group(self.zk, group)
             return found if found.members else self._coordinated(group) or found

@@ -1,6 +1,6 @@
 """A consumer group as its nodes in ZooKeeper show it: members, subscriptions, owners.
 
-Reads what anyone may have written there: a registration or owner nobody could read is named in a
+Reads what anyone may have written there: an unreadable registration or owner is named in a
 warning and counts as a member without streams. Knows no offsets.
 """
 
@@ -39,7 +39,7 @@ class Consumer(NamedTuple):
 class GroupMembers(NamedTuple):
     """``threads``: topic -> the thread ids subscribed to it; ``owners``: partition -> thread id;
     ``members``: consumer ids, sorted; ``partitions``: topic -> ids, of the topics subscribed to.
-    A coordinator also tells the state of its groups, the strategy, and the hosts and client ids of
+    A coordinator also has the state of its groups, the strategy, and the hosts and client ids of
     their members.
     """
 

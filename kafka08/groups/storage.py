@@ -208,7 +208,7 @@ class GroupStorage:
         """Have brokers forget what is in Kafka.
 
         The protocol of 0.8 knows no deletion. A commit of -1 reads as nothing stored at once, and
-        its old timestamp has the broker remove it at its next look for expired offsets.
+        its old timestamp has the broker remove it when it next expires offsets.
         """
         wanted = list(dict.fromkeys(partitions))
         if not wanted or self._delete_offsets(group, wanted):
@@ -272,7 +272,7 @@ class GroupStorage:
         return {tp: offset for tp, offset in asked.items() if offset is not None}
 
     def _offset_at(self, tp: TopicPartition, time_ms: int) -> int | None:
-        """None when there is no leader that tells."""
+        """None when no leader answers."""
         try:
             leader = self._cluster.leader(tp)
             if leader not in self._without_times:
@@ -283,7 +283,7 @@ class GroupStorage:
             self._without_times.add(leader)
             logger.warning("The age of whole segments counts: %s", error)
         except (OSError, KafkaError, LookupError) as error:
-            logger.warning("The leader of %s does not tell its offsets: %s", tp, error)
+            logger.warning("Could not get offsets of %s from its leader: %s", tp, error)
             return None
         complete = self._ask_leader(tp, time_ms)
         return self._ask_leader(tp, EARLIEST_TIME) if complete is None else complete
@@ -307,12 +307,12 @@ class GroupStorage:
         return {tp: offset for tp, offset in asked.items() if offset is not None}
 
     def _ask_leader(self, tp: TopicPartition, time: int) -> int | None:
-        """None when there is no such offset, or no leader that tells."""
+        """None when there is no such offset, or no leader answers."""
         try:
             call = partial(self._cluster.call_leader, tp)
             return log_offsets.before(call, {tp: time}).checked().get(tp)
         except (OSError, KafkaError, LookupError) as error:
-            logger.warning("The leader of %s does not tell its offsets: %s", tp, error)
+            logger.warning("Could not get offsets of %s from its leader: %s", tp, error)
             return None
 
     # --- requests

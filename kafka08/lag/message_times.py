@@ -71,7 +71,7 @@ class MessageTimes:
             self._originals.add(leader)
             return {}
         except (OSError, KafkaError) as error:
-            logger.warning("Broker %d does not tell times of messages: %s", leader.id, error)
+            logger.warning("Broker %d does not support offsets by time: %s", leader.id, error)
             return {}
         return {
             (tp, positions[tp]): _time(entry.message_set)

@@ -1,6 +1,6 @@
 """The commits in ``__consumer_offsets``: the topic itself, read on round by round.
 
-Brokers of 0.8.2.2 list no groups and tell no times of commits. The topic has both, for all groups
+Brokers of 0.8.2.2 list no groups and report no times of commits. The topic has both, for all groups
 together, in one request for each leader.
 """
 

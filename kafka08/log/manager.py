@@ -457,7 +457,7 @@ class LogManager:
 
 
 class _LoadJob(NamedTuple):
-    """Opens a log, of which so many bytes have to be recovered."""
+    """Opens a log, and recovers this many bytes of it."""
 
     open: Callable[..., Log]
     to_recover: int

@@ -4,7 +4,7 @@
 before a segment begins at that offset, and at a clean stop. The state at any other offset comes
 from the newest snapshot below it and the headers of the batches behind that. A log that such
 producers have never written to has no snapshots. Once it has one, each new segment gets one: a
-segment without one tells that there were no producers before it.
+segment without one had no producers before it.
 
 Threads: as ``Log``, whose lock is held while snapshots are removed, and by ``open_for_sync``, which
 may run on any thread. Mirrors the files of kafka.log.ProducerStateManager.

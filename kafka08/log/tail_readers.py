@@ -1,4 +1,4 @@
-"""Tells whether consumers are near a log's end, so that preparing data for them is of use.
+"""Knows whether consumers are near a log's end, so that preparing data for them is of use.
 
 Prepared data is kept in bounded memory elsewhere. So none is prepared for a log that has no
 consumers, or only consumers far behind: after ``AHEAD_BYTES`` preparation stops until a consumer

@@ -63,7 +63,7 @@ _CRC: Final = Struct(">I")
 
 TIMED: Final = 1  # the magic of format 1
 BATCH: Final = 2  # the magic of format 2
-# So many bytes of an entry tell its last offset, whatever its format.
+# The last offset is within this many bytes of an entry, whatever its format.
 LAST_OFFSET_BYTES: Final = LAST_DELTA_AT + 4
 
 # Why a walk over entries stops (``Walked.ended``).

@@ -55,7 +55,7 @@ from kafka08.message.wrappers import (
 
 T = TypeVar("T")
 
-# Readers create Message objects for so many bytes at a time.
+# Readers create Message objects for this many bytes at a time.
 _STRETCH = 64 * 1024
 _RUN = 500  # of later formats, which are made one by one
 

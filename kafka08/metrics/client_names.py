@@ -163,7 +163,7 @@ CHANNEL_PUT_WAITS = Metric(
     _CHANNEL + "WaitOnPut",
     PERCENT,
     "kafka_tools_datachannel_mirrormaker_datachannel_waitonput_percent",
-    "Share of time in which streams waited because so many were under way.",
+    "Share of time in which streams waited because the most messages were in flight.",
     unit="percent",
 )
 CHANNEL_TAKE_WAITS = Metric(

@@ -20,7 +20,7 @@ class Client(Protocol):
 
 
 class Count:
-    """The value of a counter that is added up when somebody reads."""
+    """The value of a counter that is added up when it is read."""
 
     __slots__ = ("count",)
 

@@ -41,7 +41,7 @@ has no series. Nothing is counted for the collector: it reads what the clients c
 Consumers also have the series of brokers that begin with `kafka_server_fetcher` and with
 `kafka_consumer_fetchrequestandresponsemetrics`; a `SimpleConsumer` has no lag and no others. The
 producer has no selector, but a task for each broker that waits for records and writes them:
-`select-rate` and the attributes that begin with `io-` tell of these.
+`select-rate` and the attributes that begin with `io-` are about these.
 
 `kafka-mirror-maker.sh --metrics.port 9405` serves the metrics of its consumers and producers at
 that port of 127.0.0.1. Ends at clusters of 0.10 and later (`--new.consumer`, `--modern.producer`)

@@ -61,7 +61,7 @@ class Meter:
 
 
 class Histogram:
-    """The distribution of whole numbers from 0 on. ``scale``: so many make one of the unit that
+    """The distribution of whole numbers from 0 on. ``scale``: this many make one of the unit that
     is shown. Count, sum and extremes are those since the start, quantiles of the last minutes."""
 
     __slots__ = ("_age", "_before", "_buckets", "_total", "count", "most", "scale", "smallest")
@@ -95,7 +95,7 @@ class Histogram:
             self._buckets[at] += 1
 
     def settle(self, count: int, total: int) -> None:
-        """There were ``count`` values with this sum; ``update`` was told of some of them only."""
+        """There were ``count`` values with this sum; ``update`` got some of them only."""
         self.count = count
         self._total = total
 

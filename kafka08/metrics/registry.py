@@ -24,7 +24,7 @@ GAUGE, METER, HISTOGRAM, TIMER, PERCENT, TEXT = (
     "percent",
     "text",
 )
-# A reader goes on to something else after so many series.
+# A reader switches to other work after this many series.
 AT_ONCE = 200
 
 

@@ -37,7 +37,7 @@ NAMES = (
 )
 
 
-# After each ``settle`` so many requests go into the distributions, then one of _EACH and those that
+# After a ``settle`` this many requests go into the distributions, then one of _EACH and those that
 # took longer than any before. Counts and sums have all. _EACH is a power of two.
 _WHOLE: Final = 64
 _EACH: Final = 16

@@ -18,12 +18,12 @@ from kafka08.security.quota import SECONDS, Quota
 from kafka08.security.rates import Bucket
 
 UNLIMITED = 2**31 - 1
-# How often an acceptor looks whether a connection has ended.
+# How often an acceptor checks whether a connection has ended.
 LOOK_SECONDS = 0.1
 
 
 class Most(NamedTuple):
-    """So many connections, and so many new ones a second."""
+    """A limit of connections, and one of new connections a second."""
 
     connections: int = UNLIMITED
     per_second: float = UNLIMITED

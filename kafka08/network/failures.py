@@ -1,4 +1,4 @@
-"""Tells of failed logins and handshakes, and of rejected connections.
+"""Logs failed logins and handshakes, and rejected connections.
 
 Each address gets a line a minute of either kind, with the number of failures.
 """

@@ -32,7 +32,7 @@ def canonical_host_name() -> str:
     except OSError:
         raise ConfigError(
             f"The name of this machine, {name}, has no address, so the broker does not know which "
-            "host to tell clients and other brokers. Set advertised.host.name (or host.name, "
+            "host to advertise. Set advertised.host.name (or host.name, "
             "which is also the address to listen on), or add the name to /etc/hosts."
         ) from None
     try:

@@ -80,7 +80,7 @@ class _Acceptor(StreamServer):  # type: ignore[misc]
         super().__init__(sock, accept, spawn=None)
 
     def full(self) -> bool:
-        """Called before each accept; if true, none until the next look."""
+        """Called before each accept; if true, none until the next check."""
         seconds = self._wait()
         if seconds:
             self._next_look = self.loop.timer(seconds)

@@ -259,7 +259,7 @@ def _reason(error: Exception) -> str:
 
 
 def _check_own_certificate(context: ssl.SSLContext) -> None:
-    """Raises OSError or ConfigError if nobody could connect with the certificate of ``context``."""
+    """Raises OSError or ConfigError if no client could connect with ``context``'s certificate."""
     receiver = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     receiver.check_hostname, receiver.verify_mode = False, ssl.CERT_NONE
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()

@@ -1,4 +1,4 @@
-"""Cuts a stream of bytes into frames, without a socket: an int32 size word, then so many bytes.
+"""Cuts a stream of bytes into frames, without a socket: an int32 size word, then that many bytes.
 
 For use with ``recv_into``: the caller reads directly into the decoder's buffer, and frames are
 slices of it, not copies. Does not interpret frames.
@@ -24,7 +24,7 @@ LARGEST_BUFFER: Final = 256 * 1024
 # The largest frame before a login is done.
 LARGEST_BEFORE_LOGIN: Final = 512 * 1024
 GROWTH: Final = 4
-# After so many reads in a row that would fit the next smaller buffer, that one is used.
+# After this many reads in a row that would fit the next smaller buffer, that one is used.
 QUIET_READS: Final = 64
 
 _SIZE: Final = struct.Struct(">i")

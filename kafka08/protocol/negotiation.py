@@ -1,7 +1,7 @@
 """The versions in which a client that asked for ApiVersions sends Produce, Fetch and ListOffsets.
 
 0.8.2.2 closes the connection of a client that asks, as does a broker that is being stopped. So
-clients ask only if they are told to, and never guess which of the two it was: a client that fell
+clients ask only if configured to, and never guess which of the two it was: a client that fell
 back to version 0 would silently drop timestamps and headers. Pure.
 """
 

@@ -346,7 +346,7 @@ class PartitionState(NamedTuple):
 
 
 class LeaderAndIsrRequest(NamedTuple):
-    """The controller tells a broker which partitions it leads and follows."""
+    """The controller sends a broker the partitions that it leads and follows."""
 
     controller_id: int32
     controller_epoch: int32
@@ -371,7 +371,7 @@ class StopReplicaPartition(NamedTuple):
 
 
 class StopReplicaRequest(NamedTuple):
-    """The controller tells a broker to stop following, and perhaps to delete."""
+    """The controller orders a broker to stop following, and perhaps to delete."""
 
     controller_id: int32
     controller_epoch: int32

@@ -39,7 +39,7 @@ class DescribedUserName(NamedTuple):
 
 
 class DescribeUserScramCredentialsRequest(NamedTuple):
-    """Which users can log in with SCRAM, and how. Keys are not told."""
+    """Which users can log in with SCRAM, and how. Keys are not shown."""
 
     users: Annotated[
         list[DescribedUserName] | None, Compact(), Nullable(), Doc("null or empty = all")

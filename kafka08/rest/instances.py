@@ -1,4 +1,4 @@
-"""The consumer instances of this proxy: bounded in number, and ended when nobody uses them."""
+"""The consumer instances of this proxy: bounded in number, and ended when they are idle."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Instance:
 class Instances:
     """All instances by group and name. ``limit`` in all, ``group_limit`` in one group.
 
-    An instance that nobody used for ``idle_s`` is closed by ``end_idle``, which its owner calls
+    An instance that was idle for ``idle_s`` is closed by ``end_idle``, which its owner calls
     every second or so.
     """
 

@@ -1,4 +1,4 @@
-"""Writes the records of a request, and tells where each of them was stored or why it was not."""
+"""Writes the records of a request, and reports where each was stored or why it was not."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from kafka08.rest.errors import KAFKA_ERROR, RestError
 from kafka08.rest.formats import size_of
 from kafka08.runtime import Event, Runtime
 
-# A stream waits so long for a message; then the read looks whether it should end.
+# A stream waits this long for a message; then the read checks whether it should end.
 STREAM_TIMEOUT_MS = 1
 
 

@@ -175,7 +175,7 @@ def _check_listeners(config: RestConfig) -> None:
             continue
         if not config.users_file:
             logger.warning(
-                "%s://%s:%d can be reached from other machines, and nobody has to log in "
+                "%s://%s:%d can be reached from other machines without a login "
                 "(authentication.users.file)",
                 *each,
             )

@@ -1,11 +1,11 @@
-"""A rate that holds in the mean: what was not used is saved for a while, what was too much is owed.
+"""Limits the average rate: an unused part is saved for a while, excess is paid back by waiting.
 
 Does not know a clock: each call gets the time, in monotonic seconds.
 """
 
 from __future__ import annotations
 
-# A debt that nobody has added to for so long is forgotten.
+# A debt that has not grown for this long is forgotten.
 _FORGET_SECONDS = 3600
 
 

@@ -10,7 +10,7 @@ from kafka08.runtime import Clock
 from kafka08.security.limits import DEFAULT, Entity, Limit
 from kafka08.security.rates import Bucket
 
-# Sensors of users, of clients, and of clients of users: so many of each.
+# Sensors of users, of clients, and of clients of users: this many of each.
 MOST = 10_000
 _SWEEP_SECONDS = 60.0
 

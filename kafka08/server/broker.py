@@ -1,7 +1,7 @@
 """Builds, starts and stops all parts of a broker (kafka.Kafka, kafka.server.KafkaServer).
 
 The only module that knows all the others. Start and stop follow the original's order: the
-registration in ZooKeeper, which tells the cluster that we serve, comes last and goes last.
+registration in ZooKeeper, which makes clients and brokers find it, comes last and goes last.
 """
 
 from __future__ import annotations

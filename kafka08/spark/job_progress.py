@@ -24,7 +24,7 @@ def followed(
     On stderr: a bar if it is a terminal, else a line a minute.
     """
     runtime = runtime or ThreadRuntime()
-    # Jobs are told apart by the caller's group: another one would take away its name.
+    # Each job needs a group of its own: another one would take away its name.
     group = context.getLocalProperty("spark.jobGroup.id")
     before = set(context.statusTracker().getJobIdsForGroup(group))
     progress = Progress(None, text, unit="tasks", millis=runtime.clock.millis)

@@ -179,7 +179,7 @@ class GroupMember:
             logger.info("%s; trying again", error)
             self._again()
         except Exception:
-            logger.exception("%s could not take its share", self.consumer_id)
+            logger.exception("%s could not claim its partitions", self.consumer_id)
             self._again()
 
     def _again(self) -> None:
@@ -253,7 +253,7 @@ class GroupMember:
             running = self._progress.running
         if running and not self._idle.wait(self._drain_s):
             logger.warning(
-                "Batches still run after %.1f s: their partitions are handed on, and what they "
+                "Batches still run after %.1f s: their partitions are released, and what they "
                 "read will be read again",
                 self._drain_s,
             )

@@ -27,7 +27,7 @@ logger = logging.getLogger("kafka08.spark.offsets")
 
 # How often latest offsets that went back are asked for again.
 DOUBT_RETRIES = 3
-# So many answers of brokers that know other topics prove that a topic does not exist.
+# A topic does not exist if this many brokers, which know other topics, do not know it.
 PROOF = 2
 
 

@@ -65,7 +65,7 @@ class Running:
         try:
             return str(self.ssc._jssc.getState().toString()) != "STOPPED"
         except Exception as error:
-            logger.info("Spark has gone: %s", error)
+            logger.info("Lost the connection to Spark: %s", error)
             return False
 
     def _completed(self, batch_ms: int, ok: bool, info: Any) -> None:
@@ -138,7 +138,7 @@ class GroupPlanner:
             timeout_ms=config.socket_timeout_ms,
             client_id=config.client_id,
             option=f"The list of brokers in {config.zookeeper_connect}",
-            # Executors are not told the login at ZooKeeper.
+            # Executors do not get the login at ZooKeeper.
             security=ClientSecurity.from_properties(self._properties),
         )
 

@@ -207,7 +207,7 @@ def _subscription(given: _Given) -> tuple[tuple[str, ...], str, tuple[TopicParti
         assigned = _assigned(value)
         if assigned:
             return (), "", assigned
-    raise ConfigError(f"{name} has value {value!r}, which names nothing")
+    raise ConfigError(f"{name} has value {value!r}, which names no topic")
 
 
 def _assigned(value: str) -> tuple[TopicPartition, ...]:
@@ -254,8 +254,8 @@ def _position(given: _Given, name: str, default: str, batch: bool, wrong: str) -
     for (topic, partition), offset in found.items():
         if batch and offset == refused:
             raise ConfigError(
-                f"{name} has value {value}: {offset} ({wrong}) for {topic}-{partition} is nothing "
-                "a batch query can have"
+                f"{name} has value {value}: {offset} ({wrong}) for {topic}-{partition} does not "
+                "work in a batch query"
             )
     return found
 

@@ -264,7 +264,7 @@ def report_loss(options: SourceOptions, text: str) -> None:
     if options.fail_on_data_loss:
         raise DataLossError(
             f"{text}. Messages may be lost: retention removed them, or the topic was deleted; "
-            "set failOnDataLoss to false to go on without them"
+            "set failOnDataLoss to false to continue without them"
         )
     logger.warning("%s. Messages may be lost", text)
 
@@ -286,7 +286,7 @@ def from_json(offsets: Mapping[str, Mapping[str, Any]]) -> dict[TopicPartition, 
             for number, offset in numbers.items()
         }
     except (AttributeError, TypeError, ValueError):
-        raise ConfigError(f"The checkpoint has offsets {offsets}, which are none") from None
+        raise ConfigError(f"Invalid offsets in the checkpoint: {offsets}") from None
 
 
 def _name(option: str, position: Position) -> str:

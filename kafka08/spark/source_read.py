@@ -61,7 +61,7 @@ def read_range(
             except DataLossError as error:
                 if options.fail_on_data_loss:
                     raise type(error)(
-                        f"{error}; set failOnDataLoss to false to go on without them"
+                        f"{error}; set failOnDataLoss to false to continue without them"
                     ) from None
                 logger.warning("%s", error)
                 if isinstance(error, EndedEarlyError):

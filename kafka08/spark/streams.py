@@ -81,7 +81,7 @@ def tick_directory() -> Path:
     path.mkdir(mode=0o700, exist_ok=True)
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise ConfigError(f"{path} belongs to somebody else. Remove it, or set TMPDIR.")
+        raise ConfigError(f"{path} belongs to another user. Remove it, or set TMPDIR.")
     if found.st_mode & 0o077:
         raise ConfigError(f"Others may write to or read {path}: chmod 700, or remove it.")
     return path

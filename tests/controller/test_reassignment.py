@@ -170,7 +170,7 @@ def mixed(until: int | None) -> Cluster:
 
 @pytest.mark.scenario("modern-54")
 @pytest.mark.parametrize(
-    ("until", "why"), [(7, "later formats below offset 7"), (None, "leader has not told yet")]
+    ("until", "why"), [(7, "later formats below offset 7"), (None, "leader has not reported yet")]
 )
 def test_an_original_gets_no_log_that_it_cannot_read(
     until: int | None, why: str, caplog: pytest.LogCaptureFixture

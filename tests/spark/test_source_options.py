@@ -116,7 +116,7 @@ WRONG = [
     ),
     ({"startingOfsets": "x"}, "startingofsets .x. is unknown; did you mean startingOffsets"),
     ({"assign": "{}"}, "Exactly one of .* set: subscribe, assign"),
-    ({"subscribe": " , "}, "subscribe has value ' , ', which names nothing"),
+    ({"subscribe": " , "}, "subscribe has value ' , ', which names no topic"),
     ({"kafka_bootstrap_servers": "nowhere"}, "kafka.bootstrap.servers has value nowhere"),
     ({"kafka_bootstrap_servers": ""}, "kafka.bootstrap.servers must be set"),
 ]

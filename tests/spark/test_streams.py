@@ -33,12 +33,12 @@ def test_of_somebody_else(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = os.getuid() + 1
     path.with_name(f"kafka08-tick-{other}").mkdir(mode=0o700)
     monkeypatch.setattr("os.getuid", lambda: other)
-    with pytest.raises(ConfigError, match="belongs to somebody else"):
+    with pytest.raises(ConfigError, match="belongs to another user"):
         tick_directory()
 
 
 def test_a_link_to_somewhere(path: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(ConfigError, match="belongs to somebody else"):
+    with pytest.raises(ConfigError, match="belongs to another user"):
         tick_directory()

@@ -313,7 +313,7 @@ def _is_confirmed(question: str) -> bool:
 def _list(
     source: AclSource, filters: Collection[ResourceFilter], principals: Collection[str]
 ) -> None:
-    """One block for each resource; rules that cannot be read are told on stderr."""
+    """One block for each resource; rules that cannot be read are reported on stderr."""
     for resource, found in source.listed(filters):
         if isinstance(found, MalformedNodeError):
             print(f"{found}. Everybody but super users is refused.", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""kafka-configs --bootstrap-server: settings of topics and brokers, as brokers tell them."""
+"""kafka-configs --bootstrap-server: settings of topics and brokers, as brokers report them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kafka-configs --bootstrap-server: SCRAM credentials of users, as brokers tell them.
+"""kafka-configs --bootstrap-server: SCRAM credentials of users, as brokers report them.
 
 Their quotas are changed in ZooKeeper alone.
 """

@@ -96,7 +96,7 @@ def migrate(client: ZkClient, acl: Callable[[str], tuple[Acl, ...]]) -> None:
 
 
 def _migrate(client: ZkClient, path: str, acl: Callable[[str], tuple[Acl, ...]]) -> None:
-    """Parents first: nobody else can create children then."""
+    """Parents first: other clients cannot create children then."""
     with suppress(NoNodeError):  # it was deleted meanwhile
         client.set_acl(path, acl(path))
         for name in client.children(path):

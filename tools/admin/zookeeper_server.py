@@ -126,7 +126,7 @@ def _is_ensemble(properties: Mapping[str, str]) -> bool:
 
 
 def _comes_from_old_release(properties: Mapping[str, str]) -> bool:
-    """Logs without a snapshot: 3.4 left them so, and later releases refuse them unless told."""
+    """Logs without a snapshot: 3.4 left them so; later releases refuse them by default."""
     data = Path(properties["dataDir"], "version-2")
     logs = Path(properties.get("dataLogDir") or properties["dataDir"], "version-2")
     return any(logs.glob("log.*")) and not any(data.glob("snapshot.*"))

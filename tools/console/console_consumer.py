@@ -1,7 +1,7 @@
 """kafka-console-consumer: print what a group member consumes (kafka.tools.ConsoleConsumer).
 
 With --bootstrap-server, as in later releases, it reads from brokers alone. It shares partitions
-with nobody then; --group says whose offsets, kept in Kafka, to go on from and to commit at the end.
+with no member; --group says whose offsets, kept in Kafka, to go on from and to commit at the end.
 """
 
 from __future__ import annotations

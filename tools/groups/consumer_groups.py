@@ -2,7 +2,7 @@
 
 A tool of later releases, with the output of Kafka 4 and the --zookeeper of 1.1. It shows groups of
 0.8, whose members are in ZooKeeper and whose offsets are there or in Kafka, like those that a
-broker coordinates. Failures are told on stdout and exit 0, see admin_command.
+broker coordinates. Failures are printed to stdout and exit 0, see admin_command.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PARSER = OptionParser(
     later="""
 --zookeeper <urls>  Where ZooKeeper is: host:port, several separated by commas, a chroot at the end.
     Either this or --bootstrap-server is required.
---bootstrap-server <server to connect to>  The brokers to ask in place of ZooKeeper. They tell
+--bootstrap-server <server to connect to>  The brokers to ask in place of ZooKeeper. They know
     offsets, but not who the members are.
 --list  List all groups.
 --describe  Show the offsets and the lag of a group.
@@ -76,10 +76,10 @@ PARSER = OptionParser(
 --to-latest  Reset to where the logs end.
 --to-current  Reset to the present offsets; to the end where there is none.
 --to-offset <Long: offset>  Reset to an offset.
---shift-by <Long: number-of-offsets>  Reset by so many, negative for back.
+--shift-by <Long: number-of-offsets>  Move offsets by this many; a negative number moves back.
 --to-datetime <datetime>  Reset to the first message since a time: yyyy-MM-ddTHH:mm:ss.SSS, UTC
     or with a zone. Messages of 0.8 have no time: there the age of whole segments counts.
---by-duration <duration>  Reset to so long ago, as --to-datetime does: PnDTnHnMnS.
+--by-duration <duration>  Reset to this long ago, as --to-datetime does: PnDTnHnMnS.
 --from-file <path to CSV file>  Reset to what a file from --export says.
 --timeout <Long: timeout (ms)>  How long to wait for a coordinator. (default: 5000)
 --command-config <command config property file>  Properties: client.id, request.timeout.ms and those
@@ -349,7 +349,7 @@ def _execute(admin: GroupAdmin, group: str, offsets: Offsets) -> None:
     if members is None:
         print(
             f"WARN: Whether group '{group}' has members was not checked: brokers of "
-            "0.8.2.2 do not tell, --zookeeper does.",
+            "0.8.2.2 do not report them. Use --zookeeper.",
             file=sys.stderr,
         )
     admin.commit(group, offsets)

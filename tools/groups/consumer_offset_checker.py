@@ -1,7 +1,7 @@
 """kafka-consumer-offset-checker: how far a group is, by partition, and who owns what.
 
 Mirrors kafka.tools.ConsumerOffsetChecker: the coordinator is asked first, ZooKeeper's offsets
-stand in for partitions it has nothing for. Failures are told on stdout and exit 0.
+stand in for partitions it has nothing for. Failures are printed to stdout and exit 0.
 """
 
 from __future__ import annotations

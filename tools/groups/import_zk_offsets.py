@@ -1,7 +1,7 @@
 """ImportZkOffsets: the offsets of a file, into ZooKeeper.
 
 Mirrors kafka.tools.ImportZkOffsets. The file is one of ExportZkOffsets: node, colon, offset; the
-first empty line ends it. A node that cannot be written is told on stderr, the others still are.
+first empty line ends it. A node that cannot be written is reported on stderr, the others still are.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from zk.errors import ZkError
 
 
 def has_offsets(connect: str, group: str, security: ZooKeeperSecurity = UNSECURED) -> bool:
-    """False as well when nobody can tell."""
+    """Also False if it cannot be determined."""
     client = zookeeper(connect, security)
     try:
         return client.start().exists(znodes.consumer_offsets_path(group)) is not None

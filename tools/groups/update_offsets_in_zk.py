@@ -52,7 +52,7 @@ def update(
     """Store each partition's offset at ``time``; how many partitions there are,
     0 for a topic that does not exist.
 
-    Raises KafkaError or OSError at the first partition whose leader cannot tell.
+    Raises KafkaError or OSError at the first partition whose leader does not answer.
     """
     assignment = admin.fetch_assignment(client, topic) or {}
     for partition in sorted(assignment):

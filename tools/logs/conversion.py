@@ -5,7 +5,7 @@ makes at append: null key, nesting flattened. No message changes its offset. A w
 grow past the largest message allowed is split, for 0.8.2.2 takes a larger one for damage when it
 recovers a log, and its followers refuse it; a file that would reach 2 GiB goes on in another
 segment. Entries of later formats become messages of format 0 (``lowering``). Knows the files of one
-segment, which nobody else may have open.
+segment, which no other process may have open.
 
 New files are written beside the segment as ``.converted``. When all of them are on disk, they are
 renamed to ``.swap``: a broker of either kind that finds such a file puts it in the segment's place,
@@ -216,7 +216,7 @@ def rebuild_index(log_path: str, limits: Limits) -> None:
 
 @contextmanager
 def mapped(path: str) -> Iterator[memoryview]:
-    """The bytes of a file that nobody changes meanwhile."""
+    """The bytes of a file that no process changes meanwhile."""
     with open(path, "rb") as file:
         if not os.fstat(file.fileno()).st_size:
             yield memoryview(b"")

@@ -99,7 +99,7 @@ PARSER = OptionParser(
     topics, if one is below the broker's message.max.bytes.
 --gzip-level <Integer: 1 to 9>  How hard to try: 1 takes less than half the time of 6, and some more
     room. (default: 6)
---dry-run  Tell what would be done, and do nothing.
+--dry-run  Print what would be done, and do nothing.
 --force  First recover directories whose broker did not stop cleanly.
 --processes <Integer: count>  How many partitions to work on at a time.
     (default: {os.cpu_count() or 1})
@@ -224,7 +224,7 @@ def convert_partition(
         try:
             indexes += _ensure_index(log, limits, dry_run)
         except NotWalkableError:
-            pass  # told below, when the segment is walked
+            pass  # reported below, when the segment is walked
         found = yield from conversion.convert_segment(
             log, limits, dry_run=dry_run, is_last=log == logs[-1]
         )

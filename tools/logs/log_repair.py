@@ -1,7 +1,7 @@
 """Fetches a damaged segment again from its partition's leader, and replaces the old one.
 
 Only a replica is sent the stored bytes of compressed sets: consumers may be sent rebuilt ones. But
-a fetch as a replica tells the leader where the replica's log ends. So the segment is first fetched
+a fetch as a replica gives the leader the replica's log end. So the segment is first fetched
 as a debugging consumer (replica -2), which changes nothing at the leader. Plain sets come as they
 are stored, and from an original broker all sets do. If the bytes differ from the sealed ones, the
 segment is fetched in the broker's own name, and only below the leader's high watermark. Such a
@@ -98,7 +98,7 @@ class Leaders:
 
 def repair(leaders: Leaders, segment: Segment, limits: Limits) -> Generator[int, None, bool]:
     """Replace the segment; yields numbers of bytes fetched, returns whether the bytes now are
-    those that were sealed. Nobody else may have the log open.
+    those that were sealed. No other process may have the log open.
 
     Raises NotRepairableError or OSError; the segment is as it was then.
     """
@@ -216,7 +216,7 @@ def _swap_in(path: str, log_path: str, seal: Seal, sealed: Seal | None, limits: 
 
 
 def _empty(index: str) -> None:
-    """Without entries an index misleads nobody; without an index the log would be recovered, and
+    """An empty index is harmless; without an index the log would be recovered, and
     cut at the damage."""
     with open(index + REPAIRED_SUFFIX, "wb"):
         pass

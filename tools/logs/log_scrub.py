@@ -59,7 +59,7 @@ PARSER = OptionParser(
 --repair  Fetch damaged segments again from the partitions' leaders. The broker must be stopped.
 --bootstrap-server <host1:port1,host2:port2>  Brokers that know the leaders.
 --broker-list <host1:port1,host2:port2>  Brokers that know the leaders.
---broker-id <Integer>  Which broker's logs these are, without a file that tells.
+--broker-id <Integer>  Which broker's logs these are, if no file says so.
 --bytes-per-second <Integer: count>  Read no faster, to leave the disk to a broker that runs.
 --json  Print all that was found as JSON.
 """,
@@ -191,7 +191,7 @@ def _where(path: str) -> str:
 
 
 def seal_segment(segment: Segment) -> Verdict:
-    """Give the segment a side file if every message in it is right; nobody may have it open."""
+    """Give the segment a side file if every message in it is right. No process may have it open."""
     path = segment.log_path
     try:
         found = integrity.find_damage(path)

@@ -76,7 +76,7 @@ def lowered_offsets(entry: BytesLike) -> Lowered | None:
 
 
 def _original_record(key: bytes, value: bytes | None) -> tuple[bytes, bytes | None] | None:
-    """A committed offset in version 0; None for a group and for what nobody reads."""
+    """A committed offset in version 0; None for a group and for records without a reader."""
     try:
         found = decode_key(key)
         if not isinstance(found, GroupPartition):

@@ -122,7 +122,7 @@ def _shown(part: bytes | None) -> str:
 def produce_messages(
     broker: str, topics: Sequence[str], messages: int, duplicates: int, percent_deletes: int
 ) -> str:
-    """Send to the topics in turn; the path of the file that tells what was sent."""
+    """Send to the topics in turn; the path of the file that lists what was sent."""
     keys = messages // duplicates if duplicates else 0
     if keys <= 0:
         raise RequirementError("bound must be positive")

@@ -72,7 +72,7 @@ class Channel:
             self._streams += 1
 
     def wait(self, streams: int) -> None:
-        """So many more streams wait for room; with -1 one has stopped to wait."""
+        """Change the number of streams that wait for room by this."""
         with self._lock:
             self._waiting += streams
             self._put_waits.set(self._waiting / max(self._streams, 1))

@@ -137,7 +137,7 @@ class Targets:
 
 class Mirror:
     """Everything that runs; ``failed`` and ``close`` may come from any thread. ``channel``: if
-    somebody reads its figures."""
+    its figures are read."""
 
     def __init__(self, targets: Targets, channel: Channel | None = None) -> None:
         self.ended = threading.Event()
@@ -158,7 +158,7 @@ class Mirror:
         return window
 
     def add_source(self, source: Any) -> None:
-        """Something to close, which commits then."""
+        """Closing it commits."""
         self._sources.append(source)
 
     def add_readers(self, readers: Sequence[Reader], window: Window) -> None:
@@ -178,7 +178,7 @@ class Mirror:
         return FAILED
 
     def close(self) -> None:
-        """Let what is under way arrive, commit, leave the groups. Not without an end."""
+        """Wait (with a limit) for sends in flight, commit, then leave the groups."""
         for window in self._windows:
             window.stop()
         deadline = time.monotonic() + SETTLE_S

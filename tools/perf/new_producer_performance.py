@@ -92,7 +92,7 @@ class Stats:
 
 
 class Throttle:
-    """Holds a loop to so many turns a second, with sleeps of two milliseconds or more."""
+    """Holds a loop to this many turns a second, with sleeps of two milliseconds or more."""
 
     def __init__(self, per_second: int) -> None:
         self._step = 1 / per_second if per_second > 0 else 0.0

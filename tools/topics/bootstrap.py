@@ -99,7 +99,7 @@ def _create_by_counts(
     except AdminNotServedError:
         if partitions or replicas or config:
             raise
-        # All that is asked for is what 0.8.2.2 does when somebody first asks for a topic.
+        # All that is asked for is what 0.8.2.2 does at the first request for a topic.
         client.create_by_metadata(topic)
 
 
@@ -158,7 +158,7 @@ def describe_topics(client: AdminClient, args: Arguments) -> None:
 def _configs(
     client: AdminClient, args: Arguments, topics: list[str]
 ) -> dict[str, dict[str, ConfigEntry]]:
-    """The settings of topics as far as needed, none where no broker tells them."""
+    """The settings of topics as far as needed, none where no broker reports them."""
     if not topics or (filters_partitions(args) and not needs_min_isr(args)):
         return {}
     try:

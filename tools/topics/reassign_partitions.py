@@ -38,7 +38,7 @@ PARSER = OptionParser(
     at the end.
 --generate  Print a proposal of where partitions could go; nothing is moved by it.
 --execute  Start the moves that --reassignment-json-file lists.
---verify  Tell how far the moves are that --reassignment-json-file lists.
+--verify  Print how far the moves are that --reassignment-json-file lists.
 --reassignment-json-file <manual assignment json file path>  A file of partitions and the replicas
     they are to have, in this form:
     |{"partitions":

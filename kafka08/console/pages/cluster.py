@@ -72,7 +72,7 @@ def state_of(visit: Visit) -> ClusterState:
     """The last state seen. Raises KafkaError if there is none yet."""
     state = visit.site.observer.state
     if state is None:
-        reason = visit.site.observer.error or "the first look has not ended yet"
+        reason = visit.site.observer.error or "the cluster has not been read yet"
         raise KafkaError(f"The cluster has not been seen yet: {reason}")
     return state
 
@@ -147,7 +147,7 @@ def broker(visit: Visit, broker_id: int) -> Response:
 
 
 def _directories(visit: Visit, broker: BrokerView) -> list[Directory] | None:
-    """None if the broker does not tell them: 0.8.2.2 does not."""
+    """None if the broker does not report them: 0.8.2.2 does not."""
     if not broker.is_live or not broker.is_ours:
         return None
     try:

@@ -18,7 +18,7 @@ _KINDS = {
     "earliest": "the earliest message",
     "latest": "the end",
     "offset": "an offset",
-    "shift": "so many messages further (or back, with -)",
+    "shift": "this many messages forward (or back, with -)",
     "time": "a time",
 }
 

@@ -36,7 +36,7 @@ def ready(visit: Visit) -> Response:
     """503 while the cluster cannot be seen."""
     observer = visit.site.observer
     if observer.state is None or observer.error:
-        return _told(503, status="not ready", reason=observer.error or "nothing was seen yet")
+        return _told(503, status="not ready", reason=observer.error or "no data yet")
     return _told(200, status="ready")
 
 

@@ -112,9 +112,9 @@ def _links(
     if look.first > look.start and not has:
         links.append((link("newest", look.first), "Older"))
     if look.next < look.end:
-        links.append((link("offset", look.next), "Go on searching" if has else "Newer"))
+        links.append((link("offset", look.next), "Continue the search" if has else "Newer"))
     if kind != "tail":
-        links.append((link("tail", look.end), "Follow what comes"))
+        links.append((link("tail", look.end), "Follow new messages"))
     return links
 
 

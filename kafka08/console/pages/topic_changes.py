@@ -74,11 +74,11 @@ def _mark(visit: Visit, name: str) -> str:
 def _check_mark(visit: Visit, name: str) -> None:
     """Raises Conflict."""
     if visit.request.form.get("mark") != _mark(visit, name):
-        raise Conflict(f"Topic {name} has changed since the form was shown. Look at it again.")
+        raise Conflict(f"Topic {name} has changed since the form was shown. Check it again.")
 
 
 def _deletes(visit: Visit) -> bool | None:
-    """The delete.topic.enable of the controller, which deletes topics. None if it does not tell:
+    """The delete.topic.enable of the controller, which deletes topics. None if not reported:
     one of 0.8.2.2, or one that does not let the console see its settings."""
     state = state_of(visit)
     broker = state.brokers.get(-1 if state.controller is None else state.controller)
@@ -88,7 +88,7 @@ def _deletes(visit: Visit) -> bool | None:
     try:
         response = visit.site.browser.call_broker(broker.id, a.DescribeConfigsRequest([asked]))
     except (OSError, KafkaError) as error:
-        logger.info("Broker %d does not tell %s: %s", broker.id, _DELETION, error)
+        logger.info("Broker %d did not return %s: %s", broker.id, _DELETION, error)
         return None
     entries = [entry for found in response.resources for entry in found.entries]
     told = {entry.value for entry in entries if entry.name == _DELETION}
@@ -150,8 +150,8 @@ def delete(visit: Visit, name: str) -> Response:
         )
     if deletes is None and not visit.request.form.get("deletes"):
         raise ValueError(
-            f"Topic {name} was not marked for deletion: the controller does not tell its "
-            f"{_DELETION}. Look it up, and confirm that it is true."
+            f"Topic {name} was not marked for deletion: the controller does not report its "
+            f"{_DELETION}. Check it, and confirm that it is true."
         )
     try:
         admin.delete_topic(visit.site.zk, name)

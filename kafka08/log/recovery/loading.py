@@ -30,7 +30,7 @@ class Loading:
         self._lock = threading.Lock()
 
     def recovered(self, path: str, size: int) -> None:
-        """So many more bytes of the logs in ``path`` have been checked."""
+        """This many more bytes of the logs in ``path`` have been checked."""
         self._add(path, Work(0, size))
 
     def loaded(self, path: str) -> None:

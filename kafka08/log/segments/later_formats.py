@@ -1,6 +1,6 @@
 """Finds the end of the entries in a log that brokers of 0.8.2.2 cannot read.
 
-These are entries of formats 1 and 2. The log is searched for them when somebody asks for the first
+These are entries of formats 1 and 2. The log is searched for them at the first request for the
 time, from its newest segment on; from then on appends alone can add some.
 """
 
@@ -13,7 +13,7 @@ from kafka08.log.segments.segment import LogSegment
 from kafka08.message.entry import PAUSED
 from kafka08.message.scan import FileWalk
 
-# The end is found to within so many bytes of entries.
+# The end is found to within this many bytes of entries.
 _STEP = 1 << 20
 
 

@@ -18,7 +18,7 @@ from kafka08.message.scan import family_end
 _HEADER: Final = MAGIC_AT + 1
 _FIRST_READ = 4 << 10
 _LONG_READ = 64 << 10
-# So many bytes of unknown entries are looked at for one answer, which takes 2 ms.
+# This many bytes of unknown entries are read for one answer, which takes 2 ms.
 _LONGEST = 16 << 20
 
 

@@ -1,6 +1,6 @@
 """Finds the first message of a segment with a timestamp at or after a time.
 
-The time index tells from where on to look, and entries are read from there. In a segment that has
+The time index says where to begin, and entries are read from there. In a segment that has
 batches whose headers do not tell their newest time, its index may not either: these are found near
 its start and its end, and such a segment is read from its start. ``snapshot`` takes what
 is needed from a segment in use; everything else may run on any thread, and does not see later
@@ -20,7 +20,7 @@ from kafka08.message.entry import LAST_OFFSET_BYTES, offset_and_stop
 from kafka08.message.scan import walk
 from kafka08.message.times import Found, first_since, has_unclear
 
-# So many bytes are searched in one go.
+# This many bytes are searched in one go.
 PIECE_BYTES = 8 << 20
 _CHUNK = 64 << 10
 _LAST = (1 << 63) - 1
@@ -61,7 +61,7 @@ def snapshot(segment: LogSegment) -> Snapshot:
 
 
 def holds_unclear(of: Snapshot) -> bool:
-    """Whether a batch near the start or the end of the segment does not tell its newest time.
+    """Whether a batch near the start or the end of the segment does not have its newest time.
     Raises OSError."""
     last = position_below(of.index_path, of.index_entries, of.base_offset, _LAST)
     for position in {0, last}:

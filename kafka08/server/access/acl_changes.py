@@ -29,7 +29,7 @@ _REST = 50
 
 
 class AclChanges:
-    """Tells ``authorizer`` the rules."""
+    """Gives ``authorizer`` the rules."""
 
     def __init__(
         self, runtime: Runtime, zk: ZkClient, store: AclStore, authorizer: AclAuthorizer

@@ -64,7 +64,7 @@ class ScramCredentials:
         try:
             config = entity_configs.fetch(self._zk, entity)
         except MalformedNodeError as error:
-            logger.error("Nobody can log in as %r: %s", user, error)
+            logger.error("Logins as %r fail: %s", user, error)
             config = {}
         found = {}
         for mechanism in HASHES:

@@ -99,7 +99,7 @@ def _taken(store: AclStore, resources: ResourceFilter) -> Iterator[Resource]:
 
 
 class DescribeAclsApi(no_acls.DescribeAclsApi):
-    """A resource whose rules cannot be read is told as what it is treated as: refused to all."""
+    """Log how a resource with unreadable rules is treated: refused to all."""
 
     def __init__(self, store: AclStore) -> None:
         self._store = store

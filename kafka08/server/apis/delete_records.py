@@ -108,7 +108,7 @@ class _Deletion:
                 waiting = self._unsettled(waiting)
                 while waiting and (moved := watch.wait()):
                     waiting = waiting - moved | self._unsettled(waiting & moved)
-        # Nobody tells when a follower has died.
+        # There is no event when a follower dies.
         for key in self._unsettled(waiting):
             low = self.answers[key][1].low_watermark
             self.answers[key] = _answer(key, low, RequestTimedOutError.code)

@@ -8,7 +8,7 @@ Live brokers are listed even before the first topic exists.
 A broker that has just been started knows neither brokers nor topics until the controller names
 them. Version 0 tells so with an empty list of brokers, as 0.8.2.2 does. Later versions wait for
 the controller, and the connection is closed if that takes too long: of an empty list librdkafka
-2.16 concludes that there are no brokers, and it asks none ever again. A topic that such a broker
+2.16 concludes that there are no brokers, and it never retries. A topic that such a broker
 has not heard of is not denied to later versions either, if ZooKeeper has it: it is answered 5, for
 on a 3 librdkafka gives up the topic's messages.
 

@@ -29,7 +29,7 @@ _EMPTY_NAME = "Username must not be empty"
 
 
 class DescribeUserScramCredentialsApi:
-    """A credential that makes no sense is left out, as nobody can log in with it."""
+    """An invalid credential is left out, as no login can use it."""
 
     key = 50
     last_version = 0

@@ -23,7 +23,7 @@ FORMATS = 2
 
 
 class Originals:
-    """Is told of the registrations (``server.registrations``). ``tell_modern`` gets the brokers
+    """Called with broker registrations (``server.registrations``). ``tell_modern`` gets the brokers
     that hold later formats then."""
 
     def __init__(

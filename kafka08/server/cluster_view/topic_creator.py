@@ -50,7 +50,7 @@ class TopicCreator:
         return True
 
     def may_exist(self, topic: str) -> bool:
-        """Whether the topic exists and is not marked for deletion; True while nobody can tell."""
+        """Whether the topic exists and is not marked for deletion; True until it is known."""
         try:
             validate_topic(topic)
             return not self._zk.connected or (

@@ -40,7 +40,7 @@ from kafka08.server.groups.timers import Timers
 
 _NOT_AVAILABLE = ConsumerCoordinatorNotAvailableError.code
 _MOVED = NotCoordinatorForConsumerError.code
-# Ids that nobody has joined with yet take so much memory; then the oldest are forgotten.
+# Ids that no member has joined with yet take this much memory; then the oldest are forgotten.
 _PROMISED_BYTES = 32 << 20
 
 

@@ -48,7 +48,7 @@ _STORE_ERRORS = {
     NotLeaderForPartitionError.code: NotCoordinatorForConsumerError.code,
     RequestTimedOutError.code: LaterCode.REBALANCE_IN_PROGRESS,
 }
-# A waiting request looks again after this time at the latest.
+# A waiting request checks again after this time at the latest.
 _LONGEST_WAIT = 60.0
 
 

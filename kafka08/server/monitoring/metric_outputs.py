@@ -52,7 +52,7 @@ def _serve(config: BrokerConfig, endpoints: Endpoints) -> Iterator[Callable[[], 
             allowed_hosts=_names(config),
         )
     except (KafkaError, ImportError) as error:
-        logger.error("The broker goes on without its metrics over HTTP: %s", error)
+        logger.error("The broker continues without its metrics over HTTP: %s", error)
         return
     if not _is_loopback(config.http_host):
         logger.warning(

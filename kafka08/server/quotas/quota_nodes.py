@@ -1,6 +1,6 @@
 """The rates of users and clients in ZooKeeper (kafka.server.ClientQuotaConfigHandler).
 
-``config_changes`` tells of changes. A rate that makes no sense counts as not
+``config_changes`` reports changes. A rate that makes no sense counts as not
 set, with one ERROR.
 """
 

@@ -20,7 +20,7 @@ from kafka08.message.entry import BytesLike
 # A new file begins when the last one has this size. The oldest file is dropped when memory is
 # needed.
 STRIP_BYTES = 4 << 20
-# A file and a wrapper each count for so many bytes beside their own, which bounds their number.
+# A file and a wrapper each count for this many bytes beside their own, which bounds their number.
 STRIP_OVERHEAD = 64 << 10
 WRAPPER_OVERHEAD = 32
 
@@ -48,8 +48,8 @@ class _Strip:
         return STRIP_OVERHEAD + self.bounds[-1] + WRAPPER_OVERHEAD * len(self.starts)
 
     def takes(self, position: int, data: BytesLike, newest: bool) -> bool:
-        """Whether there is room. A gap is for the newest only: behind others nothing is to be
-        gained by the company of what will be dropped first."""
+        """Whether there is room. Only the newest may have a gap: caching behind entries that
+        will be evicted first gains nothing."""
         fits = self.cost + len(data) <= STRIP_OVERHEAD + STRIP_BYTES
         return fits and (newest or position == self.stops[-1])
 

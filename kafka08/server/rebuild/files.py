@@ -27,7 +27,7 @@ from kafka08.message.entry import ATTRIBUTES_AT, codec_of, is_later
 from kafka08.message.scan import iter_entries
 from kafka08.message.wrappers import same_messages
 
-# So many places of a segment are looked at to see whether it has compressed entries.
+# This many places of a segment are read to see whether it has compressed entries.
 _SAMPLES = 8
 _CODEC_BYTES = ATTRIBUTES_AT + 1  # of an entry of format 0
 

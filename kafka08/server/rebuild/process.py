@@ -22,7 +22,7 @@ from kafka08.message.scan import iter_entries, walk
 from kafka08.message.wrappers import absolute_slice
 
 PIECE_BYTES = 1 << 20
-# If none of so many entries of a segment changes, none will: 0.8.2.2 or the cleaner wrote it.
+# If none of this many entries of a segment changes, none will: 0.8.2.2 or the cleaner wrote it.
 JUDGED_BYTES = 4 << 20
 MAX_FILE_BYTES = (1 << 31) - 1
 _NICENESS = 19

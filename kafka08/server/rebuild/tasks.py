@@ -27,7 +27,7 @@ from kafka08.server.rebuild.process import Outcome, Stretch
 
 PAUSE_S = 10.0
 POLL_S = 0.1
-# So many stretches for one process, which takes a tenth of a second to start.
+# This many stretches for one process, which takes a tenth of a second to start.
 MOST_AT_ONCE = 8
 _SHORTAGES = (
     errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM,

@@ -34,7 +34,7 @@ CACHE_BYTES = 128 << 20
 # Ready bytes are sent alone if they are at least this many, although more were asked for. Fewer
 # wait for the rest, so that a client with a few messages to get has them with one fetch.
 READY_BYTES = 64 << 10
-# Up to so many bytes of entries without a codec are converted on the loop. Compiled code takes up
+# Up to this many bytes of entries without a codec are converted on the loop. Compiled code takes up
 # to 5 ms for them, interpreted code would take 50 ms for a quarter.
 LOOP_CONVERTED_BYTES = READY_BYTES - 1 if records.native is None else LOOP_STORED_BYTES
 # The log is read in pieces of this size.
@@ -66,8 +66,8 @@ class ConsumerView:
         """``stored`` or the bytes to send instead, at most ``max_bytes`` past the first entry.
 
         ``target`` is the highest format that the consumer reads. Plain messages of a converted
-        batch that lie before ``offset`` are left out. A first entry that is to be converted is so
-        as a whole, also if it is cut.
+        batch that lie before ``offset`` are left out. The first entry is always converted
+        whole, even if the answer is then cut.
         """
         if not isinstance(stored, FileSlice) or stored.end <= _until(stored.file, target):
             return stored

@@ -73,7 +73,7 @@ class _Position:
         self.lag = 0  # below the leader's high watermark
 
     def is_on(self, directories: Collection[str]) -> bool:
-        """Whether the log is in one of these data directories, of which there are mostly none."""
+        """Whether the log is in one of these data directories (usually there are none)."""
         log = self.partition.log
         if not directories or log is None:
             return False

@@ -61,7 +61,7 @@ class IsrMaintenance:
         self._loop.stop()
 
     def maybe_shrink_isr(self) -> None:
-        """Look for isr members that are silent or too far behind; the timer calls this."""
+        """Find isr members that are silent or too far behind; the timer calls this."""
         for partition in self._replicas.led_with_followers():
             if partition.shrunk_isr(*self._lag_limits()):
                 self._effects.isr_may_change(partition)

@@ -1,4 +1,4 @@
-"""Tells the controller which isrs have changed, so that the Metadata of every broker shows them.
+"""Reports changed isrs to the controller, so that the Metadata of every broker shows them.
 
 The partitions are listed in a node below /isr_change_notification, in the form of 0.9. The
 controller deletes the node when it has read it. Until then later changes are added to the same
@@ -48,7 +48,7 @@ class IsrChanges:
             self._untold.clear()
 
     def _extend(self, path: str) -> bool:
-        """Add to a node that nobody has read; False if it has been."""
+        """Add to a node that has not been read; False if it has been."""
         listed = self._listed | self._untold
         if len(listed) > MOST:
             # No controller reads the nodes. The older changes are dropped; 0.8.2.2 announces none.

@@ -25,12 +25,12 @@ T = TypeVar("T")
 # messages are as small as possible, and the bytes that the wrappers inflate to.
 LOOP_STORED_BYTES = 256 << 10 if scan.native is None else 1 << 20
 LOOP_BYTES: Final = 256 << 10
-# One of the small places may inflate or walk through so many bytes.
+# One of the small places may inflate or walk through this many bytes.
 SMALL_BYTES: Final = 8 << 20
 _SMALL_PLACES: Final = 3
 
-# Requests of so many partitions are gone through in turns, and decoded by another thread if they
-# have so many bytes.
+# Requests of this many partitions are handled in turns, and decoded by another thread if they
+# have this many bytes.
 MANY_PARTITIONS: Final = 500
 MANY_BYTES: Final = 64 << 10
 MANY_PRODUCE_BYTES: Final = 1 << 20

@@ -102,7 +102,7 @@ class Watch:
         self._event.set()
 
     def wake(self) -> None:
-        """End the wait so that the request looks at its state again."""
+        """End the wait so that the request checks its state again."""
         self._event.set()
 
 

@@ -22,7 +22,7 @@ from kafka08.runtime import Lock, Runtime
 from kafka08.server.requests.long_work import LOOP_BYTES, LOOP_STORED_BYTES, SMALL_BYTES, LongWork
 from kafka08.server.storage.replica_manager import ReplicaManager
 
-# The sets of one request may inflate to this size, or to so many times the request's bytes.
+# The sets of one request may inflate to this size, or to this many times the request's bytes.
 REQUEST_BYTES: Final = 128 << 20
 REQUEST_RATIO: Final = 16
 # To move more entries than this also takes long; such a set is numbered again on another thread.

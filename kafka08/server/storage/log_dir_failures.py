@@ -1,7 +1,7 @@
 """I/O errors below data directories: failed directories go out of use, shortages are remembered.
 
 0.8.2.2 halts the whole broker (KafkaStorageException). Here the other directories stay in use,
-and ``log_dirs`` tells the cluster. The broker halts when no directory is left. A failed
+and ``log_dirs`` reports it to the cluster. The broker halts when no directory is left. A failed
 directory comes back with a restart only, a full one as soon as it has room.
 """
 

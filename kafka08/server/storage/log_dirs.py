@@ -1,4 +1,4 @@
-"""Acts on data directories that fail or are full: tells ZooKeeper, so that partitions move.
+"""Acts on data directories that fail or are full: reports them in ZooKeeper; partitions move.
 
 An ephemeral node names the partitions that are lost, for which our controllers give their
 leaderships to others. A controller that does not (an original one knows nothing of the node)
@@ -26,7 +26,7 @@ from zk.errors import ZkError
 
 logger = logging.getLogger("kafka.log.LogManager")
 
-# How long a controller may take to move leaderships, once told.
+# How long a controller may take to move leaderships after the report.
 HANDOVER_SECONDS = 15.0
 # How often the controller is asked again to move the leaderships of partitions that cannot be
 # written here.
@@ -95,7 +95,7 @@ class LogDirs:
         return any(each and each.is_leader and len(each.isr) > 1 for each in told)
 
     def step(self) -> None:
-        """Wait for a change, or look at full directories; tell ZooKeeper and check the effect."""
+        """Wait for a change, or check full directories; report to ZooKeeper, check the effect."""
         failures = self._failures
         failures.changed.wait(_LOOK_SECONDS if failures.has_shortages else None)
         failures.changed.clear()
@@ -105,7 +105,7 @@ class LogDirs:
                 self.publish()
             except ZkError as error:
                 logger.warning(
-                    "Partitions on failed or full disks not told to ZooKeeper yet: %s", error
+                    "Partitions on failed or full disks not reported to ZooKeeper yet: %s", error
                 )
                 self._loop.stopping.wait(_LOOK_SECONDS)
         self._await_handover()

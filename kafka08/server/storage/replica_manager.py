@@ -332,11 +332,11 @@ class ReplicaManager:
             return
         self.fenced = fenced
         if not fenced:
-            logger.warning("All writes are taken again")
+            logger.warning("All writes are accepted again")
             return
         logger.warning(
-            "ZooKeeper is out of reach: replicated partitions take only writes with acks -1, and "
-            "only where every replica that could be elected takes part"
+            "ZooKeeper is out of reach: replicated partitions accept only writes with acks -1, and "
+            "only if every replica that could be elected is in the isr"
         )
         for key in self.partitions:
             self.produce_purgatory.notify(key)

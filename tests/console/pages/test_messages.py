@@ -57,7 +57,7 @@ def test_a_search_tells_how_much_it_read_and_goes_on() -> None:
     scene = scene_with(*values)
     page = scene.get(f"{MESSAGES}?from=oldest&has=needle").text
     assert "Found 50, read 100 of 300." in text_of(page)
-    page = scene.get(link(page, "Go on searching")).text
+    page = scene.get(link(page, "Continue the search")).text
     assert "Found 50, read 100 of 300." in text_of(page)
 
 
@@ -109,7 +109,7 @@ def test_the_exact_bytes_are_downloaded() -> None:
 @pytest.mark.scenario("ops-50")
 def test_a_tail_shows_what_came_and_counts_the_rest() -> None:
     scene = scene_with(b"old")
-    page = scene.get(link(scene.get(MESSAGES).text, "Follow what comes")).text
+    page = scene.get(link(scene.get(MESSAGES).text, "Follow new messages")).text
     assert offsets(page) == []
     assert 'data-refresh="1"' in page
     scene.produce("t", *[b"m"] * 500)

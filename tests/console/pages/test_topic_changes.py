@@ -151,7 +151,7 @@ def test_a_topic_is_marked_where_the_controller_deletes() -> None:
     scene = scene_with_topic()
     deletes(scene, "true")
     page = scene.get("/topics/t/change").text
-    assert "does not tell" not in page
+    assert "does not report" not in page
     assert 'name="deletes"' not in page
     assert scene.post("/topics/t/delete", name="t", mark=mark(scene)).status_code == 303
     assert znodes.delete_topic_path("t") in scene.server.nodes
@@ -174,11 +174,11 @@ def test_where_the_controller_does_not_tell_whether_it_deletes_the_user_has_to(
     scene = scene_with_topic()
     controller(scene)
     page = scene.get("/topics/t/change").text
-    assert "The controller does not tell whether its delete.topic.enable is true" in text_of(page)
+    assert "The controller does not report whether its delete.topic.enable is true" in text_of(page)
     assert re.search(r'<input type="checkbox" name="deletes" value="1" required>', page)
     answer = scene.post("/topics/t/delete", name="t", mark=mark(scene))
     assert answer.status_code == 400
-    assert "the controller does not tell its delete.topic.enable" in answer.text
+    assert "the controller does not report its delete.topic.enable" in answer.text
     assert znodes.delete_topic_path("t") not in scene.server.nodes
     answer = scene.post("/topics/t/delete", name="t", mark=mark(scene), deletes=1)
     assert answer.status_code == 303

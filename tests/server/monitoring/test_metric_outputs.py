@@ -46,7 +46,7 @@ def test_a_taken_port_is_an_error_and_the_broker_goes_on(
         port = sock.getsockname()[1]
         start_monitoring(http_port=port)
     assert caplog.messages == [
-        "The broker goes on without its metrics over HTTP: http.port: cannot listen on "
+        "The broker continues without its metrics over HTTP: http.port: cannot listen on "
         f"127.0.0.1:{port}: Address already in use."
     ]
 
