@@ -43,10 +43,8 @@ from kafka08.log.segments.segment import FileSlice, LogSegment
 from kafka08.log.segments.segment_files import SegmentFiles
 from kafka08.log.segments.time_index import NO_TIME, MessageTime
 from kafka08.log.tail_readers import TailReaders
-from kafka08.message import sets
 from kafka08.message.batch import NO_TIMESTAMP
-from kafka08.message.compression import LZ4
-from kafka08.message.entry import BATCH, MAGIC_AT
+from kafka08.message.entry import BATCH, MAGIC_AT, Appended
 from kafka08.message.scan import ProducerRow, producer_batches
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME
@@ -242,67 +240,90 @@ class Log:
         wrapper), KafkaError (a follower's offsets are below the log's end), OSError (disk) and
         SyncError, after which the set may or may not be in the log; and as ``Producers.check``.
         """
-        config = self.config
         leo = self.log_end_offset
-        wrappers: list[Rebuilt] | None = None
+        if not assign_offsets:
+            numbered = numbering.copied(buffer)
+        elif numbered is None:
+            numbered = self.number(buffer, leo, opened=opened)
+        else:
+            numbered = moved(numbered, leo)
+        found, data = numbered.found, numbered.data
+        if not found.entries or not data:
+            return NOTHING_APPENDED
         batches: Sequence[ProducerRow] = ()
-        if assign_offsets:
-            if numbered is None:
-                numbered = self.number(buffer, leo, opened=opened)
-            _, info, data, _, wrappers, _ = moved(numbered, leo)
-            # whether consumers may be sent what is stored
-            right = not info.codec or config.compressed_sets == "normalised"
-            modern = info.magic > 0 or (right and info.codec != LZ4)
-            if info.entries and buffer[MAGIC_AT] == BATCH:
-                batches, stored = self.producers.check(buffer, info.first_offset)
+        if not assign_offsets:
+            batches = self._check_copied(found, data)
+        else:
+            if buffer[MAGIC_AT] == BATCH:
+                batches, stored = self.producers.check(buffer, found.first_offset)
                 if stored is not None:
                     return self._stored_before(stored)
-        else:
-            info = sets.check_follower_set(buffer)
-            data = buffer[: info.valid_bytes]
-            right = modern = not info.codec
-            if info.entries and info.first_offset < leo:
-                self._out_of_order(info.first_offset, leo)
-            if info.magic == BATCH:
-                batches = producer_batches(data, 0, len(data))
-        if not info.entries or not data:
-            return NOTHING_APPENDED
-        right = right and not info.magic
-        if assign_offsets and len(data) > config.segment_bytes:
-            raise MessageSetSizeTooLargeError(
-                f"Message set size is {len(data)} bytes which exceeds the maximum configured "
-                f"segment size of {config.segment_bytes}."
-            )
+            if len(data) > self.config.segment_bytes:
+                self._refuse_size(len(data))
         now = self._clock.millis()
-        newest = MessageTime(*newest_time(data)) if info.magic else NO_TIME
-        rolled = self._maybe_roll(len(data), info.last_offset, now, newest.timestamp)
-        active = self.files.active
+        newest = MessageTime(*newest_time(data)) if found.magic else NO_TIME
+        rolled = self._maybe_roll(len(data), found.last_offset, now, newest.timestamp)
+        position = self._write(numbered, newest, one_epoch=assign_offsets)
+        self._move_end(found, batches, now)
+        rebuilt = self._rebuilt(numbered.rebuilt, position) if numbered.rebuilt else None
+        time = newest.timestamp if found.magic and self.config.stamps else NO_TIMESTAMP
+        count, _, first, last, _, codec, _ = found
+        appended = first, last, count, len(data), codec, rolled, rebuilt, time
+        return tuple.__new__(LogAppendInfo, appended)  # in half the time of its constructor
+
+    def _check_copied(self, found: Appended, data: memoryview) -> Sequence[ProducerRow]:
+        """The batches of idempotent producers in a leader's set. Raises KafkaError if it begins
+        below the log's end."""
+        if found.first_offset < self.log_end_offset:
+            # 0.8.2.2 intends to check this but does not; its log end then goes backwards.
+            raise KafkaError(
+                f"Out of order offsets found in a set for {self.topic_partition}: it begins at "
+                f"{found.first_offset}, the log ends at {self.log_end_offset}"
+            )
+        return producer_batches(data, 0, len(data)) if found.magic == BATCH else ()
+
+    def _refuse_size(self, size: int) -> NoReturn:
+        raise MessageSetSizeTooLargeError(
+            f"Message set size is {size} bytes which exceeds the maximum configured "
+            f"segment size of {self.config.segment_bytes}."
+        )
+
+    def _write(self, numbered: Numbered, newest: MessageTime, *, one_epoch: bool) -> int:
+        """Add a set to the active segment; returns its position there. ``newest``: its largest
+        timestamp. ``one_epoch``: all its batches have the same leader epoch. Raises OSError, after
+        which no part of the set is left."""
+        active, data = self.files.active, numbered.data
         position = active.size
-        if info.magic == BATCH:
-            self.epochs.appended(data, one_epoch=assign_offsets)
+        if numbered.found.magic == BATCH:
+            self.epochs.appended(data, one_epoch=one_epoch)
         try:
             made_file = active.append(
-                leo, data, config.index_interval_bytes, right=right, modern=modern, newest=newest
+                self.log_end_offset,
+                data,
+                self.config.index_interval_bytes,
+                sendable=numbered.sendable,
+                modern=numbered.modern,
+                newest=newest,
             )
         except OSError:
             self._sync_again(active)  # the part of the set that was written has been cut again
             raise
         if made_file:
             self._sync_again(active)  # for its time index
-        self.log_end_offset = info.last_offset + 1
-        if info.magic:
-            self.later_formats.end = self.log_end_offset
+        return position
+
+    def _move_end(self, found: Appended, batches: Sequence[ProducerRow], now: int) -> None:
+        """The log ends after a set that was written at its end. Raises SyncError."""
+        leo, end = self.log_end_offset, found.last_offset + 1
+        self.log_end_offset = end
+        if found.magic:
+            self.later_formats.end = end
         if batches:
             self.producers.record(batches, now)
         if not 0 <= now - self._fresh.began < FRESH_MS:
             self._fresh.begin_period(leo, now)
-        if self.log_end_offset - self.recovery_point >= config.flush_messages:
+        if end - self.recovery_point >= self.config.flush_messages:
             self.flush()
-        rebuilt = self._rebuilt(wrappers, position) if wrappers else None
-        first, last, count = info.first_offset, info.last_offset, info.count
-        time = newest.timestamp if info.magic and config.stamps else NO_TIMESTAMP
-        appended = first, last, count, len(data), info.codec, rolled, rebuilt, time
-        return tuple.__new__(LogAppendInfo, appended)  # in half the time of its constructor
 
     def _stored_before(self, batch: ProducerBatch) -> LogAppendInfo:
         """The answer to a batch that came again, which is what the first one should have got."""
@@ -315,13 +336,6 @@ class Log:
     def _rebuilt(self, wrappers: list[Rebuilt], position: int) -> RebuiltSet:
         self.tail_readers.prepared(sum([len(wrapper.data) for wrapper in wrappers]))
         return RebuiltSet(self.files.active.file.serial, position, wrappers)
-
-    def _out_of_order(self, first_offset: int, leo: int) -> NoReturn:
-        # 0.8.2.2 intends to check this but does not; its log end then goes backwards.
-        raise KafkaError(
-            f"Out of order offsets found in a set for {self.topic_partition}: it begins at "
-            f"{first_offset}, the log ends at {leo}"
-        )
 
     def _maybe_roll(self, set_bytes: int, last_offset: int, now: int, newest: int) -> bool:
         """``newest``: the largest timestamp of the set to append, -1 without one."""

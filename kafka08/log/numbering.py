@@ -6,12 +6,11 @@ is ``moved`` to the log's new end. Does not know files.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
-
 from kafka08.common import TopicPartition
 from kafka08.config import LogConfig
 from kafka08.errors import InvalidRecordError, KafkaError
 from kafka08.message import sets, wrappers
+from kafka08.message.compression import LZ4
 from kafka08.message.convert import converted_set, refuse_headers
 from kafka08.message.entry import BATCH, Appended
 from kafka08.message.scan import iter_entries
@@ -19,21 +18,42 @@ from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME, Rules
 from kafka08.message.wrappers import Rebuilt
 
-# Takes half the time of the constructor; every append calls it.
-_new: Final = tuple.__new__
 
+class Numbered:
+    """A set between its request and the file: all that checking and numbering found out about it.
 
-class Numbered(NamedTuple):
-    """A checked set: ``data`` is ready to be written at offset ``base``; ``found`` describes it.
-    ``movable``: it can be given other offsets without opening its wrappers again. ``rebuilt``: the
-    wrappers that consumers must get, by their positions in ``data``."""
+    ``data`` is ready to be written at offset ``base``; ``found`` describes it. ``movable``: it can
+    be given other offsets without opening its wrappers again. ``rebuilt``: the wrappers that
+    consumers must get, by their positions in ``data``. ``last_stored``: the last inner offsets of
+    its wrappers. ``sendable``: all consumers may be sent ``data`` as it is; ``modern``: those that
+    read all formats may be.
+    """
 
-    base: int
-    found: Appended
-    data: Any  # a memoryview, which mypyc does not support as a field
-    movable: bool
-    rebuilt: list[Rebuilt] | None
-    last_stored: list[int]
+    __slots__ = (
+        "base", "data", "found", "last_stored", "modern", "movable", "rebuilt", "sendable",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        base: int,
+        found: Appended,
+        data: memoryview,
+        *,
+        normalised: bool = False,
+        movable: bool = False,
+        rebuilt: list[Rebuilt] | None = None,
+        last_stored: list[int] | None = None,
+    ) -> None:
+        """``normalised``: inside its wrappers of format 0 are true offsets."""
+        self.base = base
+        self.found = found
+        self.data = data
+        self.movable = movable
+        self.rebuilt = rebuilt
+        self.last_stored = last_stored
+        codec, magic = found.codec, found.magic
+        self.sendable = not magic and (not codec or normalised)
+        self.modern = magic > 0 or (self.sendable and codec != LZ4)
 
 
 def number(
@@ -73,7 +93,7 @@ def number(
         data = sets.with_renewed(data, renewed)
     if found.magic and found.magic > min(config.message_format, rules.max_format):
         target = min(config.message_format, rules.max_format)
-        return _in_format(target, base, found, data, limit, movable=not normalised)
+        return _in_format(target, base, found, data, limit, normalised=normalised)
     if keyed and sets.holds_null_key(data):
         raise InvalidRecordError(
             f"{topic_partition} is compacted and takes no message without a key"
@@ -83,12 +103,29 @@ def number(
         movable = False
         found = found._replace(first_offset=found.last_offset - found.count + 1)
         data = _normalise(data, found.first_offset, limit)
-    last_stored = opened.last_stored if opened is not None else []
-    return _new(Numbered, (base, found, data, movable, rebuilt, last_stored))
+    last_stored = opened.last_stored if opened is not None else None
+    return Numbered(
+        base,
+        found,
+        data,
+        normalised=normalised,
+        movable=movable,
+        rebuilt=rebuilt,
+        last_stored=last_stored,
+    )
+
+
+def copied(buffer: memoryview) -> Numbered:
+    """A set of any size that a leader has numbered. Its wrappers are not opened. Raises as
+    ``sets.check_follower_set`` does."""
+    found = sets.check_follower_set(buffer)
+    copy = Numbered(found.first_offset, found, buffer[: found.valid_bytes])
+    copy.modern = not found.codec
+    return copy
 
 
 def _in_format(
-    target: int, base: int, found: Appended, data: memoryview, limit: int, *, movable: bool
+    target: int, base: int, found: Appended, data: memoryview, limit: int, *, normalised: bool
 ) -> Numbered:
     """The set in a lower format. Inside wrappers of format 0 are true offsets."""
     if found.magic == BATCH:
@@ -99,7 +136,14 @@ def _in_format(
     found = found._replace(entries=checked.entries, codec=checked.codec, magic=checked.magic)
     wrapped = checked.codec and not target
     last_stored = [each.offset for each in iter_entries(stored) if each.codec] if wrapped else []
-    return Numbered(base, found, stored, movable, None, last_stored)
+    return Numbered(
+        base,
+        found,
+        stored,
+        normalised=normalised,
+        movable=not normalised,
+        last_stored=last_stored,
+    )
 
 
 def timed_rules(rules: Rules, config: LogConfig, now: int) -> Rules:
@@ -113,7 +157,7 @@ def timed_rules(rules: Rules, config: LogConfig, now: int) -> Rules:
 
 
 def moved(numbered: Numbered, base: int) -> Numbered:
-    """The set, renumbered from ``base``. Raises KafkaError if it is not movable."""
+    """The same set, renumbered from ``base``. Raises KafkaError if it is not movable."""
     if numbered.base == base:
         return numbered
     if not numbered.movable:
@@ -121,11 +165,14 @@ def moved(numbered: Numbered, base: int) -> Numbered:
     found = numbered.found
     if not found.entries:
         return numbered
-    distance = sets.move_offsets(numbered.data, base - numbered.base, numbered.last_stored)
-    found = found._replace(
+    last_stored = numbered.last_stored or []
+    distance = sets.move_offsets(numbered.data, base - numbered.base, last_stored)
+    numbered.base = base
+    numbered.found = found._replace(
         first_offset=found.first_offset + distance, last_offset=found.last_offset + distance
     )
-    return numbered._replace(base=base, found=found, rebuilt=None)
+    numbered.rebuilt = None
+    return numbered
 
 
 def _normalise(data: memoryview, base_offset: int, max_message_bytes: int) -> memoryview:

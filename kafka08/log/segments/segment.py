@@ -213,7 +213,7 @@ class LogSegment:
         data: memoryview,
         index_interval_bytes: int,
         *,
-        right: bool = False,
+        sendable: bool = False,
         modern: bool = False,
         newest: MessageTime = NO_TIME,
     ) -> bool:
@@ -221,9 +221,9 @@ class LogSegment:
 
         An index entry for the set is added if more than ``index_interval_bytes`` were appended
         since the last one. It is written after the set, so that on a full disk the index is
-        sparser but valid. ``right``: consumers may be sent the set as it is; ``modern``: those that
-        read all formats may be; ``newest``: its largest timestamp. Returns whether a file was made.
-        Raises OSError if the write fails; then no part of the set is left.
+        sparser but valid. ``sendable``: consumers may be sent the set as it is; ``modern``: those
+        that read all formats may be; ``newest``: its largest timestamp. Returns whether a file was
+        made. Raises OSError if the write fails; then no part of the set is left.
         """
         position = self.size
         self._write(data, position)
@@ -243,11 +243,11 @@ class LogSegment:
         self.newest, self.has_untimed = newest, has_untimed
         self.size = position + len(data)
         file = self.file
-        if right and file.sendable_until == position:
+        if sendable and file.sendable_until == position:
             file.sendable_until = self.size
         if modern and file.modern_until == position:
             file.modern_until = self.size
-        file.family.appended(data, position, right)
+        file.family.appended(data, position, sendable)
         self.bytes_since_index_entry += len(data)
         self._last_set_from, self._last_set_at = first_offset, position
         return self.time_index.exists and not had_file
