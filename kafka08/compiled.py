@@ -60,6 +60,7 @@ MODULES = (
     "kafka08.server.requests.purgatory",
     "kafka08.server.storage.appends",
     "kafka08.server.storage.cold_reads",
+    "kafka08.server.storage.reads",
     "kafka08.server.storage.replica_manager",
 )
 

@@ -31,7 +31,7 @@ from kafka08.log import numbering
 from kafka08.log.directory import parse_log_name, remove_directory, sync_directory
 from kafka08.log.disk import SyncError
 from kafka08.log.leader_epochs import LeaderEpochs
-from kafka08.log.numbering import Numbered, moved
+from kafka08.log.numbering import Numbered, RebuiltSet, moved
 from kafka08.log.producer_state import ProducerBatch
 from kafka08.log.producers import Producers
 from kafka08.log.recovery import recovery
@@ -49,7 +49,6 @@ from kafka08.message.scan import ProducerRow, producer_batches
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME
 from kafka08.message.times import newest as newest_time
-from kafka08.message.wrappers import Rebuilt
 
 logger = logging.getLogger("kafka.log.Log")
 
@@ -58,15 +57,6 @@ class Clock(Protocol):
     """The part of kafka08.runtime.Clock that logs need."""
 
     def millis(self) -> int: ...
-
-
-class RebuiltSet(NamedTuple):
-    """The rebuilt wrappers that consumers must get for a set, which was written at ``position`` of
-    the file with this ``serial``. The wrappers' own positions are relative to it."""
-
-    serial: int
-    position: int
-    wrappers: list[Rebuilt]
 
 
 class LogAppendInfo(NamedTuple):
@@ -265,7 +255,10 @@ class Log:
         rolled = self._maybe_roll(len(data), found.last_offset, now, newest.timestamp)
         position = self._write(numbered, newest, one_epoch=assign_offsets)
         self._move_end(found, batches, now)
-        rebuilt = self._rebuilt(numbered.rebuilt, position) if numbered.rebuilt else None
+        rebuilt = None
+        if numbered.rebuilt:
+            rebuilt = RebuiltSet(self.files.active.file.serial, position, numbered.rebuilt)
+            self.tail_readers.prepared(sum([len(each.data) for each in rebuilt.wrappers]))
         time = newest.timestamp if found.magic and self.config.stamps else NO_TIMESTAMP
         count, _, first, last, _, codec, _ = found
         appended = first, last, count, len(data), codec, rolled, rebuilt, time
@@ -332,10 +325,6 @@ class Log:
         first, last, count = batch.base_offset, batch.last_offset, batch.last_delta + 1
         time = batch.timestamp if self.config.stamps else NO_TIMESTAMP
         return LogAppendInfo(first, last, count, 0, 0, append_time=time)
-
-    def _rebuilt(self, wrappers: list[Rebuilt], position: int) -> RebuiltSet:
-        self.tail_readers.prepared(sum([len(wrapper.data) for wrapper in wrappers]))
-        return RebuiltSet(self.files.active.file.serial, position, wrappers)
 
     def _maybe_roll(self, set_bytes: int, last_offset: int, now: int, newest: int) -> bool:
         """``newest``: the largest timestamp of the set to append, -1 without one."""

@@ -6,6 +6,8 @@ is ``moved`` to the log's new end. Does not know files.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kafka08.common import TopicPartition
 from kafka08.config import LogConfig
 from kafka08.errors import InvalidRecordError, KafkaError
@@ -17,6 +19,15 @@ from kafka08.message.scan import iter_entries
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME, Rules
 from kafka08.message.wrappers import Rebuilt
+
+
+class RebuiltSet(NamedTuple):
+    """The rebuilt wrappers that consumers must get for a set, which was written at ``position`` of
+    the file with this ``serial``. The wrappers' own positions are relative to it."""
+
+    serial: int
+    position: int
+    wrappers: list[Rebuilt]
 
 
 class Numbered:

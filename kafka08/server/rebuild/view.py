@@ -13,10 +13,10 @@ file knows up to where that holds.
 from __future__ import annotations
 
 import os
-from typing import cast
+from typing import Final, cast
 
 from kafka08.errors import KafkaError
-from kafka08.log.log import RebuiltSet
+from kafka08.log.numbering import RebuiltSet
 from kafka08.log.segments.segment import FileSlice, SegmentFile
 from kafka08.message import records
 from kafka08.message.batch import BATCH_CODEC_AT, RECORDS_AT, Batch, header_of
@@ -40,6 +40,26 @@ LOOP_CONVERTED_BYTES = READY_BYTES - 1 if records.native is None else LOOP_STORE
 # The log is read in pieces of this size.
 READ_BYTES = 16 << 20
 
+# The outcomes for a consumer and a slice of the log: see ``ConsumerView.decide``.
+SEND: Final = 0
+SEND_NOW: Final = 1
+SKIP: Final = 2
+REFUSE: Final = 3
+
+
+class Reader:
+    """Consumers of some versions. ``target``: the highest format that they read. ``is_limited``:
+    they may limit the bytes of all partitions together. ``refusal``: the code that tells them that
+    messages are not converted. Those that read all formats get entries of formats 0 and 1 or of
+    format 2 in one answer: many choose a parser by the first one."""
+
+    __slots__ = ("is_limited", "refusal", "target")
+
+    def __init__(self, target: int, *, is_limited: bool, refusal: int) -> None:
+        self.target = target
+        self.is_limited = is_limited
+        self.refusal = refusal
+
 
 class ConsumerView:
     """Slices of the log as consumers must see them, with so much memory for rebuilt wrappers."""
@@ -59,6 +79,30 @@ class ConsumerView:
         serial, start, wrappers = made
         for place, stored_bytes, data in wrappers:
             self._cache.put(_name(serial, target), start + place, stored_bytes, data)
+
+    def decide(
+        self, stored: FileSlice, offset: int, reader: Reader, *, is_cut: bool, converts: bool
+    ) -> tuple[int, FileSlice, int]:
+        """Decide how a consumer that asks for ``offset`` is answered: an outcome, the part of
+        ``stored`` that is for it, and the offset to read from next.
+
+        SEND: ``bytes_to_send`` of the part. SEND_NOW: the same, and waiting adds nothing to it.
+        SKIP: the first entry has nothing that can be sent, a control batch, or a batch that was
+        compacted. REFUSE: the part had to be converted, and the topic does not allow that
+        (``converts``). ``is_cut``: a limit cut the slice, which is the first of its answer, in
+        which readers with limits get a whole first entry. May wait. Raises OSError.
+        """
+        target = reader.target
+        if target < BATCH and stored.end > stored.file.sendable_until:
+            following = self._offset_after_nothing(stored, offset)
+            if following != offset:
+                return SKIP, stored, following
+        part = _whole(stored, _header(stored), -1) if is_cut else stored
+        if target == BATCH:
+            one_family = part.of_one_family()
+            return SEND if one_family is part else SEND_NOW, one_family, offset
+        refused = not converts and _holds_later(part, target)
+        return REFUSE if refused else SEND, part, offset
 
     def bytes_to_send(
         self, stored: Sized, max_bytes: int, *, offset: int = 0, target: int = 0
@@ -82,12 +126,10 @@ class ConsumerView:
         data = sent.read() if isinstance(sent, FileSlice) else cast(bytes, sent)
         return data[walk(data, 0, len(data), up_to=offset - 1, magic=target).stop :]
 
-    def offset_after_nothing(self, stored: Sized, offset: int, target: int) -> int:
+    def _offset_after_nothing(self, stored: FileSlice, offset: int) -> int:
         """The offset to read from instead of ``offset``, if the first entry of ``stored`` has
         nothing from there on that can be sent: a control batch, or a batch that was compacted."""
-        if not isinstance(stored, FileSlice) or stored.end <= _until(stored.file, target):
-            return offset
-        batch = _batch(_header(stored)) if target < BATCH else None
+        batch = _batch(_header(stored))
         if batch is None:
             return offset
         if batch.is_control or not batch.count:
@@ -106,16 +148,6 @@ class ConsumerView:
         except KafkaError:
             return offset  # the client finds the same damage and reports it
         return offset if newest >= offset else batch.last_offset + 1
-
-    def holds_later(self, stored: Sized, target: int) -> bool:
-        """Whether an entry of ``stored`` has a higher format than ``target``. Raises OSError."""
-        if not isinstance(stored, FileSlice) or stored.end <= _until(stored.file, target):
-            return False
-        header = _header(stored)
-        if _is_later(header, target):
-            return True  # also if not even one entry is whole
-        fd, start = stored.file.fd, stored.position
-        return FileWalk(fd, start, stored.end, headers_only=True).step().magic > target
 
     def _rebuilt_slice(
         self, stored: FileSlice, max_bytes: int, target: int, loop_bytes: int
@@ -185,9 +217,14 @@ class ConsumerView:
         return stored
 
 
-def with_first_whole(stored: FileSlice) -> FileSlice:
-    """The slice, with all of its first entry if that has format 0, 1 or 2."""
-    return _whole(stored, _header(stored), -1)
+def _holds_later(stored: FileSlice, target: int) -> bool:
+    """Whether an entry of ``stored`` has a higher format than ``target``. Raises OSError."""
+    if stored.end <= stored.file.sendable_until:
+        return False
+    if _is_later(_header(stored), target):
+        return True  # also if not even one entry is whole
+    fd, start = stored.file.fd, stored.position
+    return FileWalk(fd, start, stored.end, headers_only=True).step().magic > target
 
 
 def _header(stored: FileSlice) -> bytes:

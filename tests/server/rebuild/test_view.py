@@ -12,17 +12,26 @@ from typing import Any
 import pytest
 
 from kafka08.errors import KafkaError
-from kafka08.log.log import Log, RebuiltSet
+from kafka08.log.log import Log
+from kafka08.log.numbering import RebuiltSet
 from kafka08.log.segments.segment import FileSlice
 from kafka08.log.tail_readers import AHEAD_BYTES
 from kafka08.message import records
-from kafka08.message.entry import encode_entry
+from kafka08.message.entry import BATCH, encode_entry
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import encode_set, iter_messages, next_offset
 from kafka08.message.wrappers import absolute_slice
 from kafka08.runtime import ThreadRuntime
 from kafka08.server.rebuild.cache import STRIP_OVERHEAD
-from kafka08.server.rebuild.view import READY_BYTES, ConsumerView
+from kafka08.server.rebuild.view import (
+    READY_BYTES,
+    REFUSE,
+    SEND,
+    SEND_NOW,
+    SKIP,
+    ConsumerView,
+    Reader,
+)
 from tests.log.support import open_log, writable
 from tests.message.batches import batch, simple
 from tests.message.sets import CODECS, has_absolute_offsets, plain, rebuild, wrapper
@@ -359,3 +368,35 @@ def test_little_memory_serves_all_the_same(tmp_path: Path) -> None:
     for max_bytes in (LOTS, 1500, 700):
         wanted = absolute_slice(data[:max_bytes], max_bytes=max_bytes)
         assert wanted.startswith(served(log, view, 0, max_bytes))
+
+
+CONTROL = 1 << 5  # the attribute of a batch that marks the end of a transaction
+
+
+def test_what_a_consumer_may_be_sent_has_a_name(tmp_path: Path) -> None:
+    log, view = open_log(tmp_path), ConsumerView(ThreadRuntime())
+    old, of_batches = (
+        Reader(0, is_limited=False, refusal=1),
+        Reader(BATCH, is_limited=True, refusal=1),
+    )
+    message, two, marker = (
+        plain([(None, b"x")], 0),
+        batch(simple(b"a", b"b"), 1),
+        batch(simple(b"m"), 3, attributes=CONTROL),
+    )
+    log.append(writable(message + two + marker), assign_offsets=False)
+
+    def decided(reader: Reader, offset: int, size: int = LOTS, **how: bool) -> tuple[int, int, int]:
+        how = {"is_cut": False, "converts": True, **how}
+        outcome, part, following = view.decide(log.read(offset, size), offset, reader, **how)
+        return outcome, len(part), following
+
+    whole = len(message + two + marker)
+    assert decided(old, 0) == (SEND, whole, 0)
+    assert decided(old, 0, converts=False) == (REFUSE, whole, 0)
+    assert decided(old, 0, len(message), converts=False) == (SEND, len(message), 0)
+    assert decided(old, 3) == (SKIP, len(marker), 4)
+    assert decided(of_batches, 0) == (SEND_NOW, len(message), 0)
+    assert decided(of_batches, 3) == (SEND, len(marker), 3)
+    assert decided(of_batches, 1, 30) == (SEND, 30, 1)
+    assert decided(of_batches, 1, 30, is_cut=True) == (SEND, len(two), 1)
