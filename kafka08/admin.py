@@ -438,20 +438,3 @@ def start_preferred_election(client: ZkClient, partitions: Iterable[TopicPartiti
     """Ask for a preferred replica election. Raises NodeExistsError if one is under way."""
     data = znodes.encode_partitions(partitions)
     client.create(znodes.PREFERRED_REPLICA_ELECTION, data, makepath=True)
-
-
-# --- offsets that consumers keep in ZooKeeper
-
-
-def fetch_consumer_offset(client: ZkClient, group: str, topic: str, partition: int) -> int | None:
-    """The committed offset; None if there is none. Raises MalformedNodeError."""
-    path = znodes.consumer_offset_path(group, topic, partition)
-    found = client.get_if_exists(path)
-    return None if found is None else znodes.decode_offset(path, found[0])
-
-
-def store_consumer_offset(
-    client: ZkClient, group: str, topic: str, partition: int, offset: int
-) -> None:
-    path = znodes.consumer_offset_path(group, topic, partition)
-    client.create_or_set(path, znodes.encode_offset(offset))

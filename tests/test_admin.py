@@ -194,17 +194,12 @@ def test_a_mark_whose_answer_was_lost(
     admin.delete_topic(client, "t")
 
 
-def test_states_and_offsets(client: ZkClient) -> None:  # noqa: F811
+def test_states(client: ZkClient) -> None:  # noqa: F811
     assert admin.fetch_partition_state(client, "t", 0) is None
     state = PartitionStateNode(1, 2, 3, (1, 4))
     path = "/brokers/topics/t/partitions/0/state"
     client.create(path, encode_partition_state(state), makepath=True)
     assert admin.fetch_partition_state(client, "t", 0) == state
-    assert admin.fetch_consumer_offset(client, "g", "t", 0) is None
-    for offset in (5, 1 << 40):
-        admin.store_consumer_offset(client, "g", "t", 0, offset)
-        assert admin.fetch_consumer_offset(client, "g", "t", 0) == offset
-    assert client.get("/consumers/g/offsets/t/0")[0] == b"1099511627776"
 
 
 def test_replica_assignments() -> None:

@@ -15,7 +15,7 @@ CLIENT = (
     "runtime zk config " + BASE
 )
 CONTROLLER = f"cluster protocol network.channel metrics zk runtime config admin {BASE}"
-GROUP_FORMATS = "groups.consumer_protocol groups.records"
+GROUP_FORMATS = "groups.consumer_protocol groups.nodes groups.records"
 # The modules that count as config.
 CONFIG = [
     "dynamic_settings",
@@ -55,6 +55,7 @@ ALLOWED = {
     "zookeeper": f"network.tls security zk log4j config {BASE}",
     "controller": CONTROLLER,
     "groups.consumer_protocol": f"protocol {BASE}",
+    "groups.nodes": f"zk {BASE}",
     "groups.records": f"protocol {BASE}",
     "topics": f"admin zk config {BASE}",
     "groups": f"admin consumer client {CLIENT}",
@@ -64,8 +65,8 @@ ALLOWED = {
     "consumer": f"client {CLIENT}",
     "spark": f"producer consumer client progress {CLIENT}",
     "connect": f"spark producer consumer client {CLIENT}",
-    "rest": f"admin producer consumer client {CLIENT} network",
-    "lag": f"client groups.records {CLIENT}",
+    "rest": f"admin groups producer consumer client {CLIENT} network",
+    "lag": f"client groups.nodes groups.records {CLIENT}",
     "console": "lag network.http groups topics "
     f"connect.config consumer client zookeeper {CLIENT} admin",
     "tools": "rest connect producer consumer client groups topics server spark network zookeeper "

@@ -16,6 +16,7 @@ from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import AdminOperationError, KafkaError, LaterCode
 from kafka08.groups import members as group_members
+from kafka08.groups import nodes
 from kafka08.groups.coordinated import from_coordinator
 from kafka08.groups.members import Consumer, GroupMembers
 from kafka08.groups.storage import Committed, GroupStorage, Where
@@ -117,8 +118,8 @@ class GroupAdmin:
     def groups(self) -> list[str]:
         """Those with nodes in ZooKeeper, where it is seen, those with offsets in Kafka, and those
         that brokers coordinate."""
-        nodes = set() if self.zk is None else set(group_members.list_groups(self.zk))
-        return sorted(nodes | self.storage.groups())
+        in_zookeeper = [] if self.zk is None else nodes.list_groups(self.zk)
+        return sorted({*in_zookeeper, *self.storage.groups()})
 
     def members(self, group: str) -> GroupMembers | None:
         """None where they cannot be seen: brokers of 0.8.2.2 do not report them."""
@@ -191,7 +192,7 @@ class GroupAdmin:
             owner = owners.get(tp)
             row = GroupProgress(tp, stored and stored.offset, ends.get(tp))
             if members is not None and owner is not None:
-                row = row._replace(consumer=members.row_of(group, group_members.consumer_of(owner)))
+                row = row._replace(consumer=members.row_of(group, nodes.consumer_of(owner)))
             rows.append(row)
         if members is not None:
             idle = [consumer for consumer, share in members.owned().items() if not share]
@@ -265,7 +266,7 @@ class GroupAdmin:
         of_topic = {tp: c for tp, c in self.committed(group).items() if tp.topic == topic}
         if not members.exists and not of_topic:
             raise AdminOperationError("GROUP_ID_NOT_FOUND")
-        topics = group_members.topics_with_offsets(client, group)
+        topics = set(client.children_if_exists(znodes.consumer_offsets_path(group)))
         topics |= {tp.topic for tp in members.owners}
         if topics == {topic}:
             self.delete(group)

@@ -17,7 +17,9 @@ from kafka08.common import TopicPartition
 from kafka08.consumer.assignors import thread_ids
 from kafka08.consumer.group import topics_of
 from kafka08.errors import KafkaError, ProtocolError
+from kafka08.groups import nodes
 from kafka08.groups.consumer_protocol import DEAD, EMPTY, REBALANCING, STABLE
+from kafka08.groups.nodes import consumer_of
 from kafka08.protocol.admin_schemas import DescribedGroup
 from zk import znodes
 from zk.client import ZkClient
@@ -83,46 +85,31 @@ class GroupMembers(NamedTuple):
         return shares
 
 
-def consumer_of(thread: str) -> str:
-    """The consumer id in an owner's ``<consumer id>-<number>``."""
-    return thread.rpartition("-")[0] or thread
-
-
 def host_of(group: str, consumer: str) -> str:
     """The host in a generated consumer id, "-" when the id was chosen otherwise."""
     found = _GENERATED_ID.fullmatch(consumer.removeprefix(f"{group}_"))
     return found[1] if found else "-"
 
 
-def list_groups(client: ZkClient) -> list[str]:
-    return sorted(client.children_if_exists(znodes.CONSUMERS))
-
-
 def read_group(client: ZkClient, group: str, *, exclude_internal: bool = True) -> GroupMembers:
     """All there is about a group, one node after the other: not of one instant."""
-    base = znodes.consumer_ids_path(group)
-    registrations = {}
-    for name in sorted(client.children_if_exists(base)):
-        found = client.get_if_exists(f"{base}/{name}")
-        if found is not None:
-            registrations[name] = found[0]
+    registrations = nodes.registrations(client, group)
     threads = _threads(group, registrations, admin.list_topics(client), exclude_internal)
     exists = client.exists(znodes.group_path(group)) is not None
     partitions = {topic: topic_partitions(client, topic) for topic in threads}
-    return GroupMembers(exists, list(registrations), threads, _owners(client, group), partitions)
+    owners = nodes.by_partition(nodes.owner_nodes(client, group))
+    return GroupMembers(exists, list(registrations), threads, owners, partitions)
 
 
 def from_described(described: DescribedGroup, partitions: Mapping[str, list[int]]) -> GroupMembers:
     """The same out of a broker's answer; ``partitions`` of all topics. Raises ProtocolError."""
     registrations = {m.member_id: bytes(m.metadata) for m in described.members if len(m.metadata)}
     threads = _threads(described.group, registrations, list(partitions), True)
-    owners = {}
+    owners: dict[TopicPartition, str] = {}
     try:
         for member in described.members:
-            for topic, owned in json.loads(bytes(member.assignment)).items():
-                for name, thread in owned.items():
-                    if name.isascii() and name.isdecimal():
-                        owners[TopicPartition(topic, int(name))] = str(thread)
+            owned = nodes.by_partition(json.loads(bytes(member.assignment)))
+            owners.update({tp: str(thread) for tp, thread in owned.items()})
     except (ValueError, AttributeError) as error:
         raise ProtocolError(f"Group {described.group} is described in other words") from error
     return GroupMembers(
@@ -168,19 +155,6 @@ def _topics(
         return {}
 
 
-def _owners(client: ZkClient, group: str) -> dict[TopicPartition, str]:
-    owners = {}
-    for topic in client.children_if_exists(znodes.consumer_owners_path(group)):
-        for name in client.children_if_exists(znodes.consumer_topic_owners_path(group, topic)):
-            if not (name.isascii() and name.isdecimal()):
-                continue
-            path = znodes.consumer_owner_path(group, topic, int(name))
-            found = client.get_if_exists(path)
-            if found is not None:
-                owners[TopicPartition(topic, int(name))] = found[0].decode(errors="replace")
-    return owners
-
-
 def topic_partitions(client: ZkClient, topic: str) -> list[int]:
     """Sorted; none when there is no such topic or its node cannot be read."""
     try:
@@ -188,8 +162,3 @@ def topic_partitions(client: ZkClient, topic: str) -> list[int]:
     except MalformedNodeError as error:
         logger.warning("%s", error)
         return []
-
-
-def topics_with_offsets(client: ZkClient, group: str) -> set[str]:
-    """Those a group has offset nodes for."""
-    return set(client.children_if_exists(znodes.consumer_offsets_path(group)))

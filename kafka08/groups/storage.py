@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from kafka08 import admin
 from kafka08.client import log_offsets, requests
 from kafka08.client.cluster import ClusterClient
 from kafka08.client.offsets import stored_offsets
@@ -28,6 +27,7 @@ from kafka08.errors import (
     for_code,
     raise_for_code,
 )
+from kafka08.groups import nodes
 from kafka08.groups.records import GroupPartition, decode_key, decode_value
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.sets import iter_messages
@@ -134,7 +134,7 @@ class GroupStorage:
         found = {}
         for tp in partitions:
             try:
-                offset = admin.fetch_consumer_offset(self._zk, group, *tp)
+                offset = nodes.fetch_offset(self._zk, group, tp)
             except MalformedNodeError as error:
                 logger.warning("%s; --reset-offsets writes a good one", error)
                 continue
@@ -202,7 +202,7 @@ class GroupStorage:
             _raise_any(self._any_broker(requests.commit_request_v0(group, offsets)))
             return
         for tp, offset in offsets.items():
-            admin.store_consumer_offset(self._zk, group, *tp, offset)
+            nodes.store_offset(self._zk, group, tp, offset)
 
     def forget_in_kafka(self, group: str, partitions: Iterable[TopicPartition]) -> None:
         """Have brokers forget what is in Kafka.

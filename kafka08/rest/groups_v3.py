@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka08 import admin
 from kafka08.common import LATEST_TIME, TopicPartition
+from kafka08.groups import nodes
 from kafka08.rest.admin_v3 import CLUSTER, V3, AdminV3, Links
 from kafka08.rest.calls import Answer, Call, Route
 from kafka08.rest.cluster import Cluster
 from kafka08.rest.errors import RestError, plain
-from zk import znodes
-from zk.errors import NoNodeError
-from zk.znodes import MalformedNodeError
 
 _GROUP = f"{CLUSTER}/consumer-groups/<group>"
 Row = dict[str, Any]
@@ -37,43 +34,15 @@ class GroupsV3:
 
     # --- reading ZooKeeper
 
-    def _children(self, path: str) -> list[str]:
-        return sorted(self._cluster.zk.children_if_exists(path))
-
     def _name(self, call: Call) -> str:
         """Raises RestError 404."""
         group: str = call.args["group"]
-        if group in (".", "..") or group not in self._children(znodes.CONSUMERS):
+        if group in (".", "..") or group not in nodes.list_groups(self._cluster.zk):
             raise plain(404, f"Consumer group {group} cannot be found.")
         return group
 
     def _members(self, group: str) -> list[str]:
-        return self._children(znodes.consumer_ids_path(group))
-
-    def _offsets(self, group: str) -> dict[TopicPartition, int]:
-        """Stored offsets; malformed ones are left out."""
-        found = {}
-        for topic in self._children(znodes.consumer_offsets_path(group)):
-            path = znodes.consumer_topic_offsets_path(group, topic)
-            for name in self._children(path):
-                if name.isdecimal():
-                    try:
-                        offset = admin.fetch_consumer_offset(
-                            self._cluster.zk, group, topic, int(name)
-                        )
-                    except MalformedNodeError:
-                        continue
-                    if offset is not None:
-                        found[TopicPartition(topic, int(name))] = offset
-        return found
-
-    def _owner(self, group: str, tp: TopicPartition) -> str:
-        """The member that owns a partition, "" if none does."""
-        try:
-            data, _ = self._cluster.zk.get(znodes.consumer_owner_path(group, *tp))
-        except NoNodeError:
-            return ""
-        return data.decode("utf-8", "replace").rpartition("-")[0]
+        return nodes.member_ids(self._cluster.zk, group)
 
     def _ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         """The log ends of the partitions that have a leader."""
@@ -90,7 +59,7 @@ class GroupsV3:
 
     def _groups(self, call: Call) -> Answer:
         links = self._links(call)
-        groups = self._children(znodes.CONSUMERS)
+        groups = nodes.list_groups(self._cluster.zk)
         shown = [self._shown(links, group) for group in groups]
         return links.collection("KafkaConsumerGroupList", shown)
 
@@ -124,7 +93,9 @@ class GroupsV3:
     # --- lags
 
     def _found_lags(self, group: str) -> list[Row]:
-        offsets = self._offsets(group)
+        zk = self._cluster.zk
+        offsets = {tp: node.offset for tp, node in nodes.offsets(zk, [group])[group].items()}
+        owners = nodes.by_partition(nodes.owner_nodes(zk, group))
         ends = self._ends(sorted(offsets))
         return [
             {
@@ -135,7 +106,7 @@ class GroupsV3:
                 "log_end_offset": end,
                 # An offset above the end is of a topic that was made again.
                 "lag": max(end - offsets[tp], 0),
-                "consumer_id": self._owner(group, tp),
+                "consumer_id": nodes.consumer_of(owners.get(tp, "")),
                 "instance_id": None,
                 "client_id": group,
             }

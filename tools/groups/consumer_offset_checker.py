@@ -17,6 +17,7 @@ from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.common import LATEST_TIME, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import NO_ERROR, BrokerNotAvailableError, KafkaError, for_code
+from kafka08.groups import nodes
 from kafka08.groups.members import topic_partitions
 from kafka08.network.channel import Channel, Connect
 from kafka08.runtime import Runtime
@@ -162,7 +163,7 @@ class OffsetChecker:
         return registry.live_brokers(self._zk, self._protocol)
 
     def _offset_in_zookeeper(self, tp: TopicPartition) -> int:
-        found = admin.fetch_consumer_offset(self._zk, self._group, *tp)
+        found = nodes.fetch_offset(self._zk, self._group, tp)
         if found is not None:
             return found
         if self._zk.exists(znodes.consumer_topic_offsets_path(self._group, tp.topic)) is None:

@@ -15,6 +15,7 @@ from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError
+from kafka08.groups import nodes
 from kafka08.network.channel import Channel, Connect
 from tools import admin_command
 from tools.options import run_tool
@@ -56,9 +57,10 @@ def update(
     """
     assignment = admin.fetch_assignment(client, topic) or {}
     for partition in sorted(assignment):
-        offset = _offset(client, TopicPartition(topic, partition), time, security, channel)
+        tp = TopicPartition(topic, partition)
+        offset = _offset(client, tp, time, security, channel)
         print(f"updating partition {partition} with new offset: {offset}")
-        admin.store_consumer_offset(client, group, topic, partition, offset)
+        nodes.store_offset(client, group, tp, offset)
     return len(assignment)
 
 

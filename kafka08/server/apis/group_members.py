@@ -12,6 +12,7 @@ import json
 import logging
 
 from kafka08.errors import NO_ERROR, UnknownError
+from kafka08.groups import nodes
 from kafka08.groups.consumer_protocol import DEAD, EMPTY, STABLE, ZOOKEEPER
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import RequestHeader
@@ -101,37 +102,23 @@ class DescribeGroupsApi:
         return a.DescribedGroup(NO_ERROR, group, state, ZOOKEEPER, "", members)
 
     def _registered(self, group: str) -> list[a.GroupMember]:
-        registrations: dict[str, bytes] = {}
-        base = znodes.consumer_ids_path(group)
-        for consumer in self._zk.children_if_exists(base):
-            found = self._zk.get_if_exists(f"{base}/{consumer}")
-            if found is not None:
-                # An empty string would be decoded as null.
-                registrations[consumer] = found[0] or b" "
-        owned = self._owned(group)
+        registrations = nodes.registrations(self._zk, group)
+        owned: dict[str, dict[str, dict[str, str]]] = {}
+        for topic, threads in nodes.owner_nodes(self._zk, group).items():
+            for partition, thread in threads.items():
+                of_consumer = owned.setdefault(nodes.consumer_of(thread), {})
+                of_consumer.setdefault(topic, {})[partition] = thread
         return [
             a.GroupMember(
                 consumer,
                 "",
                 "",
-                registrations.get(consumer, b""),
+                # An empty string would be decoded as null.
+                registrations.get(consumer, b"") or (b" " if consumer in registrations else b""),
                 json.dumps(owned.get(consumer, {})).encode(),
             )
             for consumer in sorted(registrations.keys() | owned.keys())
         ]
-
-    def _owned(self, group: str) -> dict[str, dict[str, dict[str, str]]]:
-        """Consumer id -> topic -> name of the node (a partition) -> thread id."""
-        owned: dict[str, dict[str, dict[str, str]]] = {}
-        for topic in self._zk.children_if_exists(znodes.consumer_owners_path(group)):
-            base = znodes.consumer_topic_owners_path(group, topic)
-            for partition in self._zk.children_if_exists(base):
-                found = self._zk.get_if_exists(f"{base}/{partition}")
-                if found is not None:
-                    thread = found[0].decode(errors="replace")
-                    consumer = thread.rpartition("-")[0] or thread
-                    owned.setdefault(consumer, {}).setdefault(topic, {})[partition] = thread
-        return owned
 
 
 def _failed(group: str, code: int) -> a.DescribedGroup:
