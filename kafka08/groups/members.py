@@ -41,8 +41,8 @@ class Consumer(NamedTuple):
 class GroupMembers(NamedTuple):
     """``threads``: topic -> the thread ids subscribed to it; ``owners``: partition -> thread id;
     ``members``: consumer ids, sorted; ``partitions``: topic -> ids, of the topics subscribed to.
-    A coordinator also has the state of its groups, the strategy, and the hosts and client ids of
-    their members.
+    A coordinator also reports the state of its groups, the strategy, and the hosts and client ids
+    of their members.
     """
 
     exists: bool
@@ -50,7 +50,7 @@ class GroupMembers(NamedTuple):
     threads: dict[str, list[str]]
     owners: dict[TopicPartition, str]
     partitions: dict[str, list[int]]
-    told_state: str | None = None
+    reported_state: str | None = None
     hosts: Mapping[str, str] = {}
     clients: Mapping[str, str] = {}
     strategy: str | None = None
@@ -62,8 +62,8 @@ class GroupMembers(NamedTuple):
     @property
     def state(self) -> str:
         """In the words of later releases."""
-        if self.told_state is not None:
-            return self.told_state
+        if self.reported_state is not None:
+            return self.reported_state
         if not self.members:
             return EMPTY if self.exists else DEAD
         return REBALANCING if self.misplaced() else STABLE

@@ -1,6 +1,6 @@
 """The nodes of consumer groups in ZooKeeper: registrations, owners and offsets.
 
-What is read together is not of one instant. Nodes that are missing are left out.
+Nodes that are read together are not of one instant. Missing ones are left out.
 """
 
 from __future__ import annotations
