@@ -118,15 +118,6 @@ class AdminClient:
 
     # --- served by kafka08 brokers only
 
-    def describe_group(self, group: str) -> admin_schemas.DescribedGroup:
-        """The members of a consumer group. Raises RemoteError, AdminNotServedError."""
-        [found] = self.call(admin_schemas.DescribeGroupsRequest([group])).groups
-        if found.error != NO_ERROR:
-            meaning = meaning_of(found.error)
-            raise RemoteError(found.error, f"Group {group} was not described: {meaning}", "")
-        described: admin_schemas.DescribedGroup = found
-        return described
-
     def create_topic(
         self,
         topic: str,

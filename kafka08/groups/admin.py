@@ -10,18 +10,17 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from kafka08.client.admin import AdminClient, AdminNotServedError
-from kafka08.client.cluster import ClusterClient, Endpoint, listeners_of
+from kafka08.client.cluster import ClusterClient, Endpoint, NoBrokerError, listeners_of
 from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.common import Broker, TopicPartition
-from kafka08.errors import AdminOperationError, KafkaError, LaterCode
+from kafka08.errors import AdminOperationError, KafkaError, LaterCode, meaning_of
 from kafka08.groups import members as group_members
 from kafka08.groups import nodes
 from kafka08.groups.coordinated import from_coordinator
 from kafka08.groups.members import Consumer, GroupMembers
 from kafka08.groups.storage import Committed, GroupStorage, Where
 from kafka08.network.channel import Channel, Connect
-from kafka08.protocol.admin_schemas import DescribeGroupsRequest
+from kafka08.protocol.admin_schemas import DescribedGroup, DescribeGroupsRequest
 from kafka08.runtime import Runtime
 from zk import registry, znodes
 from zk.client import ZkClient
@@ -92,14 +91,7 @@ class GroupAdmin:
 
         self._cluster = cluster(channel)
         self._timed = cluster(partial(channel, api_versions=True))
-        self._admin = AdminClient(
-            list(bootstrap),
-            client_id=client_id,
-            timeout_ms=request_timeout_ms,
-            runtime=self._runtime,
-            channel=channel,
-        )
-        self._brokers_tell = True
+        self._brokers_describe = True
         self._silent: dict[Broker, float] = {}  # until when each is not asked for members
         self.storage = GroupStorage(
             self._cluster, self._timed, zk, timeout_ms=timeout_ms, runtime=self._runtime
@@ -111,7 +103,6 @@ class GroupAdmin:
     def __exit__(self, *exc_info: object) -> None:
         self._cluster.close()
         self._timed.close()
-        self._admin.close()
 
     # --- reading
 
@@ -129,17 +120,30 @@ class GroupAdmin:
         coordinated = self._coordinated(group)
         if coordinated is not None:
             return coordinated
-        if not self._brokers_tell:
-            return None
-        try:
-            described = self._admin.describe_group(group)
-        except AdminNotServedError:
-            self._brokers_tell = False
+        described = self._described(group)
+        if described is None:
             return None
         partitions: dict[str, list[int]] = {}
         for topic, partition in self.storage.partitions():
             partitions.setdefault(topic, []).append(partition)
         return group_members.from_described(described, partitions)
+
+    def _described(self, group: str) -> DescribedGroup | None:
+        """The answer of one broker; None if they do not describe groups, as those of 0.8.2.2."""
+        if not self._brokers_describe:
+            return None
+        try:
+            [described] = self.storage.any_broker(DescribeGroupsRequest([group])).groups
+        except NoBrokerError:
+            raise
+        except (OSError, KafkaError) as error:
+            logger.debug("Brokers do not describe groups: %s", error)
+            self._brokers_describe = False
+            return None
+        if described.error:
+            meaning = meaning_of(described.error)
+            raise AdminOperationError(f"Group {group} was not described: {meaning}")
+        return described  # type: ignore[no-any-return]
 
     def _coordinated(self, group: str) -> GroupMembers | None:
         """The members that the group's coordinator has; None for other groups."""

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from kafka08.client import log_offsets, requests
-from kafka08.client.cluster import ClusterClient
+from kafka08.client.cluster import ClusterClient, NoBrokerError
 from kafka08.client.offsets import stored_offsets
 from kafka08.client.reading import PartitionReader, Position
 from kafka08.client.retry import Retry
@@ -130,7 +130,7 @@ class GroupStorage:
         self, group: str, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, int]:
         if self._zk is None:
-            return _stored(self._any_broker, group, partitions, version=0)
+            return _stored(self.any_broker, group, partitions, version=0)
         found = {}
         for tp in partitions:
             try:
@@ -199,7 +199,7 @@ class GroupStorage:
 
     def _commit_to_zookeeper(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         if self._zk is None:
-            _raise_any(self._any_broker(requests.commit_request_v0(group, offsets)))
+            _raise_any(self.any_broker(requests.commit_request_v0(group, offsets)))
             return
         for tp, offset in offsets.items():
             nodes.store_offset(self._zk, group, tp, offset)
@@ -321,14 +321,15 @@ class GroupStorage:
         """Waits while the offsets topic is being created."""
         return self._until_answered(lambda: self._cluster.coordinator(group))
 
-    def _any_broker(self, request: Any) -> Any:
+    def any_broker(self, request: Any) -> Any:
+        """The answer of the first broker that gives one. Raises the last error."""
         failure: Exception | None = None
         for entry in self._cluster.refresh().brokers:
             try:
                 return self._cluster.call(Broker(*entry[:3]), request)
             except (OSError, KafkaError) as error:
                 failure = error
-        raise failure or KafkaError("No broker is known")
+        raise failure or NoBrokerError("no broker is known")
 
     def _coordinator(self, group: str, request: Any) -> Any:
         """The coordinator's answer, once it is one and has loaded the group's offsets."""
