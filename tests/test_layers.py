@@ -57,7 +57,7 @@ ALLOWED = {
     "groups.consumer_protocol": f"protocol {BASE}",
     "groups.nodes": f"zk {BASE}",
     "groups.records": f"protocol {BASE}",
-    "topics": f"admin zk config {BASE}",
+    "topics": f"admin client {CLIENT}",
     "groups": f"admin consumer client {CLIENT}",
     "server": f"controller {GROUP_FORMATS} network zookeeper security log message {CONTROLLER}",
     "client": CLIENT,

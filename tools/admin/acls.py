@@ -26,11 +26,9 @@ from kafka08.security.acls import (
     Resource,
     ResourceType,
 )
-from tools import admin_command
+from tools import admin_command, bootstrap
 from tools.admin.acl_sources import AclSource, RemoteAcls, ZooKeeperAcls
-from tools.broker_list import broker_list
 from tools.options import Arguments, OptionParser, parse_key_values, run_tool
-from tools.topics import bootstrap
 from zk.znodes import MalformedNodeError
 
 PARSER = OptionParser(
@@ -132,8 +130,7 @@ def main(argv: list[str]) -> int:
 @contextlib.contextmanager
 def _source(args: Arguments) -> Iterator[AclSource]:
     if args.has("bootstrap-server"):
-        endpoints = broker_list(PARSER, args.value("bootstrap-server"))
-        with bootstrap.connect(endpoints, args) as admin:
+        with bootstrap.connect(PARSER, args) as admin:
             yield RemoteAcls(AclClient(admin))
         return
     given = parse_key_values(args.values("authorizer-properties"))

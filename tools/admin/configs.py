@@ -18,11 +18,9 @@ from kafka08.admin import InvalidArgumentError
 from kafka08.client.admin import AdminClient
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.security.scram import HASHES
-from tools import admin_command
+from tools import admin_command, bootstrap
 from tools.admin import config_values, remote_configs, remote_users
-from tools.broker_list import broker_list
 from tools.options import Arguments, OptionError, OptionParser, run_tool
-from tools.topics import bootstrap
 from zk import entities, entity_configs
 from zk.client import ZkClient
 from zk.entities import BROKERS, CLIENTS, DEFAULT, ENTITY_TYPES, IPS, TOPICS, USERS
@@ -123,8 +121,7 @@ def _ask_brokers(parts: Parts, args: Arguments) -> None:
             "--bootstrap-server is for topics, brokers and users with a name; others need "
             "--zookeeper"
         )
-    endpoints = broker_list(PARSER, args.value("bootstrap-server"))
-    with bootstrap.connect(endpoints, args) as client:
+    with bootstrap.connect(PARSER, args) as client:
         if is_user:
             _ask_about_user(client, name, args)
         elif args.has("describe"):

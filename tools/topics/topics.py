@@ -12,15 +12,14 @@ import sys
 from contextlib import closing
 
 from kafka08.config import TOPIC_KEYS
-from tools import admin_command
-from tools.broker_list import broker_list
+from kafka08.topics.topics import BrokerTopics, ZooKeeperTopics
+from tools import admin_command, bootstrap
 from tools.options import Arguments, OptionParser, run_tool
-from tools.topics import bootstrap, zookeeper
-from tools.topics.shared import PARTITION_FILTERS
+from tools.topics import actions
 
 logger = logging.getLogger("kafka.admin.TopicCommand$")
 
-_FILTERS = (*PARTITION_FILTERS, "topics-with-overrides")
+_FILTERS = (*actions.PARTITION_FILTERS, "topics-with-overrides")
 
 _CONFIGS = "\n".join(f"    |\t{key}" for key in sorted(TOPIC_KEYS))
 PARSER = OptionParser(
@@ -71,7 +70,7 @@ PARSER = OptionParser(
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError and OptionError for run_tool to print."""
     args = PARSER.parse_command(argv)
-    given = [action for action in zookeeper.ACTIONS if args.has(action)]
+    given = [action for action in actions.ACTIONS if args.has(action)]
     if len(given) != 1:
         PARSER.usage_and_exit(
             "Command must include exactly one action: "
@@ -83,17 +82,16 @@ def main(argv: list[str]) -> int:
     settings = admin_command.zookeeper_config(args)
     with closing(admin_command.connect(args.value("zookeeper"), settings)) as client:
         return admin_command.run(
-            lambda: zookeeper.ACTIONS[given[0]](client, args),
+            lambda: actions.run(given[0], ZooKeeperTopics(client), args),
             "Error while executing topic command {error}",
         )
 
 
 def _over_the_wire(action: str, args: Arguments) -> int:
     """0, or 1 for a failure: what later releases exit with."""
-    endpoints = broker_list(PARSER, args.value("bootstrap-server"))
-    with bootstrap.connect(endpoints, args) as client:
+    with bootstrap.connect(PARSER, args) as client:
         try:
-            bootstrap.run(action, client, args)
+            actions.run(action, BrokerTopics(client), args)
         except BrokenPipeError:
             raise
         except Exception as error:

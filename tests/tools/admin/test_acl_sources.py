@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.server.admin_support import AdminRig
+from tools import bootstrap
 from tools.admin import acls
-from tools.topics import bootstrap
 
 BOB = ("--allow-principal", "User:bob")
 

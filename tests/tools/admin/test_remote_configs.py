@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.server.admin_support import AdminRig
+from tools import bootstrap
 from tools.admin import configs
 from tools.options import UsageError
-from tools.topics import bootstrap
 
 TOPIC = ("--entity-type", "topics", "--entity-name", "t")
 

@@ -10,8 +10,8 @@ import pytest
 
 from kafka08.security.scram import credential_of, decode_credential
 from tests.server.admin_support import AdminRig
+from tools import bootstrap
 from tools.admin import configs
-from tools.topics import bootstrap
 
 ALICE = ("--entity-type", "users", "--entity-name", "alice o'x")
 NODE = "/config/users/alice%20o%27x"

@@ -12,8 +12,8 @@ from kafka08.errors import ConfigError, UnknownTopicOrPartitionError
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import MetadataRequest
 from tests.server.admin_support import AdminRig
-from tools import admin_command
-from tools.topics import bootstrap, topics
+from tools import admin_command, bootstrap
+from tools.topics import topics
 
 FAILED = "Error while executing topic command : "
 CLOSED = (

@@ -1,4 +1,4 @@
-"""Both ways of kafka-topics share these: option values, and the lines of describe."""
+"""The option values of kafka-topics, and the lines of describe."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pytest
 
 from kafka08.admin import InvalidArgumentError
 from kafka08.errors import AdminOperationError, ConfigError
+from kafka08.topics.topics import MIN_ISR, PartitionView, TopicView
 from tools.options import Arguments
-from tools.topics import shared
-from tools.topics.shared import PartitionView
+from tools.topics import actions
 from tools.topics.topics import PARSER
 
-VIEW = PartitionView("t", 0, 1, (1, 2), (1,), True, True)
+VIEW = PartitionView(0, 1, (1, 2), (1,), True, True)
 HEADER = "Topic:t\tPartitionCount:2\tReplicationFactor:2\tConfigs:retention.ms=5\n"
 LINE = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1\n"
 OTHER = "\tTopic: t\tPartition: 1\tLeader: none\tReplicas: 2\tIsr: 2\n"
@@ -25,26 +25,26 @@ def given(*words: str) -> Arguments:
 
 def test_topics_by_name_or_regex() -> None:
     topics = ["b", "a", "__consumer_offsets"]
-    assert shared.select(given(), topics) == ["__consumer_offsets", "a", "b"]
-    assert shared.select(given("--topic", "a,x"), topics) == ["a"]
-    assert shared.select(given("--exclude-internal"), topics) == ["a", "b"]
+    assert actions.select(given(), topics) == ["__consumer_offsets", "a", "b"]
+    assert actions.select(given("--topic", "a,x"), topics) == ["a"]
+    assert actions.select(given("--exclude-internal"), topics) == ["a", "b"]
 
 
 def test_configs_are_checked() -> None:
     args = given("--config", "retention.ms = 5", "--config", "cleanup.policy=compact")
-    assert shared.configs_to_add(args) == {"retention.ms": "5", "cleanup.policy": "compact"}
+    assert actions.configs_to_add(args) == {"retention.ms": "5", "cleanup.policy": "compact"}
     for bad in ("retention.ms", "retention.ms=", "a=b=c"):
         with pytest.raises(InvalidArgumentError, match='format "key=val"'):
-            shared.configs_to_add(given("--config", bad))
+            actions.configs_to_add(given("--config", bad))
     for bad in ("no.such.setting=1", "retention.ms=soon"):
         with pytest.raises((ConfigError, AdminOperationError)):
-            shared.configs_to_add(given("--config", bad))
+            actions.configs_to_add(given("--config", bad))
 
 
 def test_only_known_configs_are_deleted() -> None:
-    assert shared.configs_to_delete(given("--delete-config", " retention.ms")) == ["retention.ms"]
+    assert actions.configs_to_delete(given("--delete-config", " retention.ms")) == ["retention.ms"]
     with pytest.raises(InvalidArgumentError, match=r'Unknown configuration "retention"\.'):
-        shared.configs_to_delete(given("--delete-config", "retention"))
+        actions.configs_to_delete(given("--delete-config", "retention"))
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_only_known_configs_are_deleted() -> None:
 def test_the_lines_of_describe(
     words: tuple[str, ...], config: dict[str, str], expected: str, capsys: Any
 ) -> None:
-    other = PartitionView("t", 1, "none", (2,), (2,), False, False)
-    shared.print_topic(given(*words), "t", [VIEW, other], config, 1)
+    other = PartitionView(1, None, (2,), (2,), False, False)
+    actions.print_topic(given(*words), "t", TopicView([VIEW, other], config, config))
     assert capsys.readouterr().out == expected
 
 
@@ -71,6 +71,6 @@ def test_partitions_by_the_size_of_their_isr(
 ) -> None:
     for word, is_shown in (("--under-min-isr-partitions", under), ("--at-min-isr-partitions", at)):
         args = given(word)
-        assert shared.filters_partitions(args) and shared.needs_min_isr(args)
-        shared.print_topic(args, "t", [VIEW], {}, min_isr)
+        assert actions.filters_partitions(args) and actions.needs_min_isr(args)
+        actions.print_topic(args, "t", TopicView([VIEW], {}, {MIN_ISR: str(min_isr)}))
         assert capsys.readouterr().out == (LINE if is_shown else "")
