@@ -36,10 +36,11 @@ from kafka08.log.producer_state import ProducerBatch
 from kafka08.log.producers import Producers
 from kafka08.log.recovery import recovery
 from kafka08.log.segments import integrity
+from kafka08.log.segments.file_slice import FileSlice
 from kafka08.log.segments.freshness import FRESH_MS, Freshness
 from kafka08.log.segments.later_formats import LaterFormats
 from kafka08.log.segments.retention import deletable
-from kafka08.log.segments.segment import FileSlice, LogSegment
+from kafka08.log.segments.segment import LogSegment
 from kafka08.log.segments.segment_files import SegmentFiles
 from kafka08.log.segments.time_index import NO_TIME, MessageTime
 from kafka08.log.tail_readers import TailReaders

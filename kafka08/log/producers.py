@@ -21,8 +21,9 @@ from collections.abc import Collection, Iterable, Sequence
 from kafka08.errors import InvalidRecordError, KafkaError
 from kafka08.log.directory import sync_directory
 from kafka08.log.producer_state import CorruptSnapshotError, ProducerBatch, ProducerStates
-from kafka08.log.recovery.recovery import SNAPSHOT_SUFFIX
-from kafka08.log.segments.segment import LogSegment, SegmentFile
+from kafka08.log.segments.file_slice import SegmentFile
+from kafka08.log.segments.names import SNAPSHOT_SUFFIX
+from kafka08.log.segments.segment import LogSegment
 from kafka08.message.entry import offset_and_stop
 from kafka08.message.scan import ProducerRow, producer_batches, stretches
 

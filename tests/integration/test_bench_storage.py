@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from integration.bench import storage
+from kafka08.log.segments.file_slice import FileSlice, SegmentFile
 from kafka08.log.segments.residency import is_resident
-from kafka08.log.segments.segment import FileSlice, SegmentFile
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from gevent import socket
 from gevent.event import Event
 
 from kafka08.errors import KafkaError
-from kafka08.log.segments.segment import FileSlice, SegmentFile
+from kafka08.log.segments.file_slice import FileSlice, SegmentFile
 from kafka08.metrics.requests import RequestMeter
 from kafka08.network import server as server_module
 from kafka08.network.connection import Handle, Peer, Session, current_peer

@@ -21,7 +21,7 @@ import gevent.ssl
 import pytest
 
 from kafka08.errors import ConfigError
-from kafka08.log.segments.segment import FileSlice, SegmentFile
+from kafka08.log.segments.file_slice import FileSlice, SegmentFile
 from kafka08.network import half_open
 from kafka08.network.connection import current_peer
 from kafka08.network.server import Listener, Server

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka08.log.segments.segment import FileSlice
+from kafka08.log.segments.file_slice import FileSlice
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
 from kafka08.message.wrappers import absolute_slice

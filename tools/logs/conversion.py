@@ -25,10 +25,9 @@ from kafka08.config import LogConfig
 from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.log.directory import sync_directory
 from kafka08.log.log import Log
-from kafka08.log.recovery.recovery import SWAP_SUFFIX
 from kafka08.log.segments import integrity
 from kafka08.log.segments.index import ENTRY, ENTRY_SIZE
-from kafka08.log.segments.segment import INDEX_SUFFIX, LOG_SUFFIX, remove_rebuilt
+from kafka08.log.segments.names import INDEX_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, remove_rebuilt
 from kafka08.message.compression import LZ4, compress
 from kafka08.message.entry import (
     OFFSET,

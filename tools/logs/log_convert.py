@@ -28,7 +28,7 @@ from kafka08.log.directory import CLEANER_CHECKPOINT_FILE, LogDirectory
 from kafka08.log.manager import LogManager
 from kafka08.log.segments import integrity
 from kafka08.log.segments.index import OffsetIndex
-from kafka08.log.segments.segment import REBUILT_INDEX_SUFFIX, REBUILT_SUFFIX
+from kafka08.log.segments.names import REBUILT_INDEX_SUFFIX, REBUILT_SUFFIX
 from kafka08.progress import Progress
 from kafka08.runtime import SystemClock
 from tools.logs import conversion, log_dirs

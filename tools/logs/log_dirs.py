@@ -13,7 +13,7 @@ from kafka08 import properties
 from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError
 from kafka08.log.directory import LogDirectory
-from kafka08.log.segments.segment import LOG_SUFFIX
+from kafka08.log.segments.names import LOG_SUFFIX
 from tools.options import Arguments, OptionParser
 
 OPTIONS = """

@@ -27,7 +27,7 @@ from kafka08.log.directory import sync_directory
 from kafka08.log.segments import integrity
 from kafka08.log.segments.index import OffsetIndex
 from kafka08.log.segments.integrity import Seal
-from kafka08.log.segments.segment import remove_rebuilt
+from kafka08.log.segments.names import remove_rebuilt
 from kafka08.message.crc import crc32c
 from kafka08.message.entry import Entry, has_right_crc
 from kafka08.message.scan import iter_entries

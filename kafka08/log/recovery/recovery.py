@@ -22,23 +22,24 @@ from kafka08.config import LogConfig
 from kafka08.log.directory import CLEANED_SUFFIX, put_aside, sync_directory
 from kafka08.log.segments import integrity
 from kafka08.log.segments.index import ENTRY, ENTRY_SIZE, MAX_RELATIVE_OFFSET
-from kafka08.log.segments.segment import (
+from kafka08.log.segments.names import (
     DELETED_SUFFIX,
     INDEX_SUFFIX,
     LOG_SUFFIX,
     REBUILT_INDEX_SUFFIX,
     REBUILT_SUFFIX,
+    SNAPSHOT_SUFFIX,
+    SWAP_SUFFIX,
     TIME_INDEX_SUFFIX,
-    LogSegment,
     remove_rebuilt,
 )
+from kafka08.log.segments.segment import LogSegment
 from kafka08.log.segments.time_index import ENTRY as TIME_ENTRY
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.entry import PAUSED
-from kafka08.message.scan import FileWalk
+from kafka08.message.scan import FileWalk, iter_entries, newest_time, walk
+from kafka08.message.times import has_unclear
 
-SWAP_SUFFIX = ".swap"
-SNAPSHOT_SUFFIX = ".snapshot"
 _OUR_SUFFIXES = (
     LOG_SUFFIX,
     INDEX_SUFFIX,
@@ -56,6 +57,7 @@ _OUR_SUFFIXES = (
 _INDEX_SWAPS = (INDEX_SUFFIX + SWAP_SUFFIX, TIME_INDEX_SUFFIX + SWAP_SUFFIX)
 
 _PIECE = 1 << 20
+_LONG_READ = 64 << 10
 
 logger = logging.getLogger("kafka.log.Log")
 
@@ -476,7 +478,16 @@ def _look_for_untimed(segment: LogSegment) -> None:
     """See at its start and its end whether a segment with timestamps also has messages without."""
     if segment.newest.timestamp >= 0:
         end = segment.index.last_position
-        segment.has_untimed = segment.first_timestamp < 0 or segment.is_untimed_from(end)
+        segment.has_untimed = segment.first_timestamp < 0 or _is_untimed_from(segment, end)
+
+
+def _is_untimed_from(segment: LogSegment, position: int) -> bool:
+    """Whether an entry that is near and not before this position has no timestamp, or a batch a
+    wrong one. Raises OSError."""
+    data = os.pread(segment.file.fd, min(_LONG_READ, segment.size - position), position)
+    data = data[: walk(data, 0, len(data), wrappers=True).stop]
+    times = [newest_time(data, each.position, each.stop)[0] for each in iter_entries(data)]
+    return min(times, default=segment.timestamp_at(position)) < 0 or has_unclear(data)
 
 
 def _unlink_if_there(path: str) -> None:

@@ -14,7 +14,8 @@ import errno
 import os
 import resource
 
-from kafka08.log.segments.segment import FileSlice, LogSegment
+from kafka08.log.segments.file_slice import FileSlice
+from kafka08.log.segments.segment import LogSegment
 
 # The kernel reads ahead, and evicts, in runs about this long: one page of each is checked.
 SAMPLE_BYTES = 128 << 10

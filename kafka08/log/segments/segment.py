@@ -1,4 +1,4 @@
-"""One segment of a log: a file of entries, its index, and slices of it (kafka.log.LogSegment).
+"""One segment of a log: a file of entries and its indexes (kafka.log.LogSegment).
 
 Only the headers of entries are read (int64 offset, int32 size): messages are not decoded, and a
 wrapper counts as one entry at the offset of its last message. Does not know its neighbours or
@@ -7,131 +7,21 @@ the log's end; kafka08.log.log decides on retention and flushing.
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import os
-from typing import Final
 
 from kafka08.config import LogConfig
 from kafka08.errors import KafkaError
 from kafka08.log.segments import integrity
+from kafka08.log.segments.file_slice import FileSlice, SegmentFile
 from kafka08.log.segments.index import MAX_RELATIVE_OFFSET, OffsetIndex
-from kafka08.log.segments.one_family import OneFamily
+from kafka08.log.segments.names import DELETED_SUFFIX, SUFFIXES, rebuilt_paths, remove_rebuilt
 from kafka08.log.segments.time_index import NO_TIME, MessageTime, TimeIndex
 from kafka08.message.batch import RECORDS_AT
 from kafka08.message.entry import ABOVE, LOG_OVERHEAD, MIN_MESSAGE_SIZE, OFFSET_AND_SIZE, SHORT
-from kafka08.message.scan import FileWalk, iter_entries, newest_time, walk
-from kafka08.message.times import has_unclear
+from kafka08.message.scan import FileWalk, newest_time, walk
 
-LOG_SUFFIX = ".log"
-INDEX_SUFFIX = ".index"
-TIME_INDEX_SUFFIX = ".timeindex"
-DELETED_SUFFIX = ".deleted"
-REBUILT_SUFFIX = ".rebuilt"
-REBUILT_INDEX_SUFFIX = ".rebuilt-index"
-SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)
-
-# Not an attribute of the class: in a compiled class each object would get its own counter.
-_serials = itertools.count()
-_PAGE_BYTES: Final = 4096
 _FIRST_READ = 8 << 10
 _LONG_READ = 64 << 10
-
-
-class SegmentFile:
-    """An open file; the descriptor closes with the last reference to this object.
-
-    Slices waiting in a socket's queue keep the file readable after its segment is deleted.
-    ``serial`` identifies these bytes among all files ever opened: appends keep it, a cut changes
-    it. Below ``sendable_until`` the bytes can be sent to all consumers as they are: plain entries
-    of format 0, or wrappers with true offsets inside. Below ``modern_until`` they can be sent to
-    consumers that read all formats. Readers that check more may raise both. ``family``: a stretch
-    without a change between formats 0 and 1 and format 2. ``cannot_tell``: the file system was
-    asked what of the file is in the page cache, and does not say.
-    """
-
-    __slots__ = ("cannot_tell", "family", "fd", "modern_until", "sendable_until", "serial")
-
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-        self.cannot_tell = False
-        self.sendable_until = 0
-        self.modern_until = 0
-        self.family = OneFamily()
-        self.serial = next(_serials)
-
-    @classmethod
-    def open(cls, path: str, flags: int = os.O_RDWR) -> SegmentFile:
-        """Raises OSError."""
-        return cls(os.open(path, flags, 0o666))
-
-    def __del__(self) -> None:
-        os.close(self.fd)
-
-    def fileno(self) -> int:
-        return self.fd
-
-    def renew(self) -> None:
-        """Take a new serial, as the bytes have changed."""
-        self.serial = next(_serials)
-
-
-class FileSlice:
-    """``size`` bytes of stored entries from ``position`` of a segment's file, not decoded.
-
-    May end in the middle of an entry. ``base_offset`` names the segment.
-    """
-
-    __slots__ = ("base_offset", "file", "position", "size")
-
-    def __init__(self, file: SegmentFile, position: int, size: int, base_offset: int = 0) -> None:
-        self.file = file
-        self.position = position
-        self.size = size
-        self.base_offset = base_offset
-
-    def __len__(self) -> int:
-        return self.size
-
-    @property
-    def end(self) -> int:
-        """The position after the last byte."""
-        return self.position + self.size
-
-    def fileno(self) -> int:
-        return self.file.fd
-
-    def of_one_family(self) -> FileSlice:
-        """The slice, at most up to where formats 0 and 1 are followed by format 2, or the reverse.
-        Raises OSError."""
-        file, position, end = self.file, self.position, self.position + self.size
-        family = file.family
-        if family.start <= position and end <= family.stop:
-            return self
-        found = family.end(file.fd, position, end)
-        return (
-            self if found == end else FileSlice(file, position, found - position, self.base_offset)
-        )
-
-    def read(self) -> bytes:
-        """The bytes. Raises KafkaError if the segment has been truncated under the slice."""
-        return self._read(self.size)
-
-    def read_to_page(self) -> bytes:
-        """The bytes up to the next page of the file. Raises KafkaError as ``read`` does."""
-        return self._read(min(-self.position % _PAGE_BYTES, self.size))
-
-    def _read(self, size: int) -> bytes:
-        data = os.pread(self.file.fd, size, self.position) if size else b""
-        while len(data) < size:
-            more = os.pread(self.file.fd, size - len(data), self.position + len(data))
-            if not more:
-                raise KafkaError(
-                    f"Size of segment {self.base_offset} has been truncated during read: "
-                    f"{len(data)} of {size} bytes at {self.position}"
-                )
-            data += more
-        return data
 
 
 class LogSegment:
@@ -148,24 +38,10 @@ class LogSegment:
     """
 
     __slots__ = (
-        "_file",
-        "_first_timestamp",
-        "_last_set_at",
-        "_last_set_from",
-        "base_offset",
-        "bytes_since_index_entry",
-        "created",
-        "has_unclear",
-        "has_untimed",
-        "index",
-        "jitter_ms",
-        "magic_found",
-        "newest",
-        "path",
-        "rebuilt",
-        "size",
-        "time_index",
-    )
+        "_file", "_first_timestamp", "_last_set_at", "_last_set_from", "base_offset",
+        "bytes_since_index_entry", "created", "has_unclear", "has_untimed", "index", "jitter_ms",
+        "magic_found", "newest", "path", "rebuilt", "size", "time_index",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -340,16 +216,10 @@ class LogSegment:
         rebuilt = self.for_consumer(offset)
         if rebuilt is not self:
             found = rebuilt.read(offset, max_bytes, max_offset)
-            if found is not None and rebuilt.holds_entry(found):
+            header = rebuilt.header_at(found.position) if found is not None and found.size else None
+            if found is not None and (not found.size or (header and header[1] <= found.end)):
                 return found
         return self.read(offset, max_bytes, max_offset)
-
-    def holds_entry(self, part: FileSlice) -> bool:
-        """Whether a slice of this segment has a whole entry, or nothing."""
-        if not part.size:
-            return True
-        header = self.header_at(part.position)
-        return header is not None and header[1] <= part.position + part.size
 
     def next_offset(self) -> tuple[int, int]:
         """(offset after the last whole entry, position after it), found from the last index
@@ -403,14 +273,6 @@ class LogSegment:
         start = os.pread(self.file.fd, RECORDS_AT, position)
         timestamp: int = newest_time(start, 0, len(start))[0]
         return timestamp
-
-    def is_untimed_from(self, position: int) -> bool:
-        """Whether an entry that is near and not before this position has no timestamp, or a batch
-        a wrong one. Raises OSError."""
-        data = os.pread(self.file.fd, min(_LONG_READ, self.size - position), position)
-        data = data[: walk(data, 0, len(data), wrappers=True).stop]
-        times = [newest_time(data, each.position, each.stop)[0] for each in iter_entries(data)]
-        return min(times, default=self.timestamp_at(position)) < 0 or has_unclear(data)
 
     @property
     def first_timestamp(self) -> int:
@@ -534,17 +396,3 @@ class LogSegment:
         self.index.trim()
         self.time_index.close()
         self._file = None
-
-
-def rebuilt_paths(log_path: str) -> tuple[str, str]:
-    """The files of a segment's rebuilt entries: entries and index."""
-    stem = log_path[: -len(LOG_SUFFIX)]
-    return stem + REBUILT_SUFFIX, stem + REBUILT_INDEX_SUFFIX
-
-
-def remove_rebuilt(log_path: str) -> None:
-    """Remove the files of a segment's rebuilt entries, if there are any."""
-    for path in reversed(rebuilt_paths(log_path)):  # without an index the other is ignored
-        if os.path.exists(path):
-            with contextlib.suppress(FileNotFoundError):  # another thread has removed it
-                os.unlink(path)

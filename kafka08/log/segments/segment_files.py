@@ -18,14 +18,14 @@ from collections.abc import Sequence
 
 from kafka08.errors import KafkaError
 from kafka08.log.directory import CLEANED_SUFFIX
-from kafka08.log.recovery.recovery import SWAP_SUFFIX
-from kafka08.log.segments.segment import (
+from kafka08.log.segments.names import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
     SUFFIXES,
+    SWAP_SUFFIX,
     TIME_INDEX_SUFFIX,
-    LogSegment,
 )
+from kafka08.log.segments.segment import LogSegment
 
 logger = logging.getLogger("kafka.log.Log")
 

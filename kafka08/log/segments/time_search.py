@@ -13,8 +13,9 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+from kafka08.log.segments.file_slice import SegmentFile
 from kafka08.log.segments.index import position_below
-from kafka08.log.segments.segment import LogSegment, SegmentFile
+from kafka08.log.segments.segment import LogSegment
 from kafka08.log.segments.time_index import offset_below
 from kafka08.message.entry import LAST_OFFSET_BYTES, offset_and_stop
 from kafka08.message.scan import walk

@@ -13,7 +13,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
 
-from kafka08.log.segments.segment import FileSlice, SegmentFile
+from kafka08.log.segments.file_slice import FileSlice, SegmentFile
 from kafka08.log.unnamed_file import open_unnamed
 from kafka08.message.entry import BytesLike
 

@@ -15,14 +15,10 @@ import os
 from collections.abc import Sequence
 
 from kafka08.errors import KafkaError
+from kafka08.log.segments.file_slice import FileSlice
 from kafka08.log.segments.index import ENTRY_SIZE
-from kafka08.log.segments.segment import (
-    REBUILT_INDEX_SUFFIX,
-    REBUILT_SUFFIX,
-    FileSlice,
-    LogSegment,
-    rebuilt_paths,
-)
+from kafka08.log.segments.names import REBUILT_INDEX_SUFFIX, REBUILT_SUFFIX, rebuilt_paths
+from kafka08.log.segments.segment import LogSegment
 from kafka08.message.entry import ATTRIBUTES_AT, codec_of, is_later
 from kafka08.message.scan import iter_entries
 from kafka08.message.wrappers import same_messages

@@ -18,7 +18,7 @@ from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
 from kafka08.log.child_process import ChildProcess
 from kafka08.log.log import Log
-from kafka08.log.segments.segment import rebuilt_paths, remove_rebuilt
+from kafka08.log.segments.names import rebuilt_paths, remove_rebuilt
 from kafka08.runtime import Loop, Runtime
 from kafka08.server.rebuild import process as rebuilding
 from kafka08.server.rebuild.files import open_rebuilt

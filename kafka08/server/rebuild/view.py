@@ -17,7 +17,7 @@ from typing import Final, cast
 
 from kafka08.errors import KafkaError
 from kafka08.log.numbering import RebuiltSet
-from kafka08.log.segments.segment import FileSlice, SegmentFile
+from kafka08.log.segments.file_slice import FileSlice, SegmentFile
 from kafka08.message import records
 from kafka08.message.batch import BATCH_CODEC_AT, RECORDS_AT, Batch, header_of
 from kafka08.message.compression import MAX_INFLATED, InflatesTooFarError

@@ -28,7 +28,7 @@ from kafka08.log.disk import DiskFailure
 from kafka08.log.log import Log, LogAppendInfo
 from kafka08.log.manager import LogManager
 from kafka08.log.numbering import Numbered
-from kafka08.log.segments.segment import FileSlice
+from kafka08.log.segments.file_slice import FileSlice
 from kafka08.message.entry import BATCH
 from kafka08.message.sets import Opened
 from kafka08.runtime import Runtime

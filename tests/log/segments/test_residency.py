@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kafka08.log.segments import residency
+from kafka08.log.segments.file_slice import FileSlice, SegmentFile
 from kafka08.log.segments.residency import (
     INDEX_STAYS_MS,
     MAX_AHEAD_BYTES,
@@ -21,7 +22,7 @@ from kafka08.log.segments.residency import (
     read_in,
     read_in_index,
 )
-from kafka08.log.segments.segment import FileSlice, LogSegment, SegmentFile
+from kafka08.log.segments.segment import LogSegment
 from kafka08.message.sets import encode_set
 from tests.page_cache import is_in_memory
 

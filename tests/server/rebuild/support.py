@@ -11,7 +11,8 @@ from typing import Any
 
 from kafka08.common import TopicPartition
 from kafka08.log.log import Log
-from kafka08.log.segments.segment import LogSegment, rebuilt_paths
+from kafka08.log.segments.names import rebuilt_paths
+from kafka08.log.segments.segment import LogSegment
 from kafka08.message.sets import iter_messages
 from kafka08.server.rebuild import plan as rebuild_plan
 from kafka08.server.rebuild import process as rebuilding

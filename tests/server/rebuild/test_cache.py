@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka08.log.segments.segment import FileSlice
+from kafka08.log.segments.file_slice import FileSlice
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import assign_offsets, encode_set
 from kafka08.message.wrappers import Rebuilt, absolute_slice

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafka08.log.log import Log
-from kafka08.log.segments.segment import rebuilt_paths
+from kafka08.log.segments.names import rebuilt_paths
 from kafka08.server.rebuild import files as rebuilt
 from kafka08.server.rebuild import process as rebuilding
 from kafka08.server.rebuild.files import open_rebuilt

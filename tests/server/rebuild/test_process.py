@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from kafka08.errors import KafkaError
-from kafka08.log.segments.segment import LogSegment, rebuilt_paths
+from kafka08.log.segments.names import rebuilt_paths
+from kafka08.log.segments.segment import LogSegment
 from kafka08.message.compression import GZIP, decompress
 from kafka08.message.scan import iter_entries
 from kafka08.server.rebuild import process as rebuilding

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafka08.log.segments.segment import rebuilt_paths
+from kafka08.log.segments.names import rebuilt_paths
 from kafka08.message.scan import iter_entries
 from kafka08.server.rebuild import process as rebuilding
 from kafka08.server.rebuild.process import Stretch

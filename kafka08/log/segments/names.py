@@ -1,0 +1,30 @@
+"""The names of a segment's files: its base offset in 20 digits, and a suffix for each kind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+LOG_SUFFIX = ".log"
+INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+SNAPSHOT_SUFFIX = ".snapshot"  # of idempotent producers
+SWAP_SUFFIX = ".swap"
+DELETED_SUFFIX = ".deleted"
+REBUILT_SUFFIX = ".rebuilt"
+REBUILT_INDEX_SUFFIX = ".rebuilt-index"
+SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)
+
+
+def rebuilt_paths(log_path: str) -> tuple[str, str]:
+    """The files of a segment's rebuilt entries: entries and index."""
+    stem = log_path[: -len(LOG_SUFFIX)]
+    return stem + REBUILT_SUFFIX, stem + REBUILT_INDEX_SUFFIX
+
+
+def remove_rebuilt(log_path: str) -> None:
+    """Remove the files of a segment's rebuilt entries, if there are any."""
+    for path in reversed(rebuilt_paths(log_path)):  # without an index the other is ignored
+        if os.path.exists(path):
+            with contextlib.suppress(FileNotFoundError):  # another thread has removed it
+                os.unlink(path)
