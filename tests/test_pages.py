@@ -162,6 +162,14 @@ def test_links_lead_somewhere() -> None:
     assert broken == []
 
 
+def test_the_recipes_name_files_that_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    recipes = text.partition("## Recipes")[2].partition("\n## ")[0]
+    paths = re.findall(r"`((?:kafka08|tools|bin|tests)/[\w./-]*)`", recipes)
+    assert len(paths) > 6
+    assert [path for path in paths if "NAME" not in path and not (ROOT / path).exists()] == []
+
+
 def anchors(page: Path) -> set[str]:
     """The names that GitHub gives headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
