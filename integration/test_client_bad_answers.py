@@ -384,7 +384,7 @@ def metadata_refused(code: int) -> Callable[[Any], Any]:
     return answer
 
 
-# Every code of 0.8.2.2 that a produce request may meet, one nobody knows, and one of later days.
+# Every code of 0.8.2.2 that a produce request may meet, one unknown, and one of later days.
 CODES = [-1, 1, 2, 3, 5, 6, 7, 10, 17, 18, 19, 20, 21, 42, 32767]
 
 

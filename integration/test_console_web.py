@@ -181,7 +181,7 @@ def test_an_original_broker_beside_ours_and_its_end(
 def test_deletion_under_an_original_controller_has_to_be_confirmed(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
-    """It does not tell its delete.topic.enable, which is false here, and leaves the mark."""
+    """It does not report its delete.topic.enable, which is false here, and leaves the mark."""
     chroot = f"{zookeeper.connect}/console-deletes"
     broker = Broker("original", tmp_path / "broker", chroot)
     launch(broker)

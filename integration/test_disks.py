@@ -226,7 +226,7 @@ def test_a_failed_disk_takes_its_partitions_only(
     # restarted while the disk is still away, then with the disk there again
     first.stop()
     first.start()
-    assert f"Going on without the data directory {cluster.bad}" in first.log
+    assert f"Continuing without the data directory {cluster.bad}" in first.log
     wait_until("isr", WAIT_S, lambda: all(cluster.isrs()[n] == [1, 2, 3] for n in kept))
     assert [cluster.isrs()[n] for n in lost] == [[2, 3]] * 2
     first.stop()

@@ -302,7 +302,7 @@ def test_a_disk_that_is_not_mounted_at_the_start(
     first.kill()
     disk.unmount()
     first.start()
-    assert f"{disk.path} was in use and holds nothing now" in first.log
+    assert f"{disk.path} was in use and is empty now" in first.log
     second.start()
     assert list(disk.path.iterdir()) == [] and not list(tmp_path.glob(f"first/{TOPIC}-*"))
     for broker in (first, second):

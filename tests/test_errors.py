@@ -74,7 +74,7 @@ def test_the_page_of_errors_has_every_code() -> None:
 # Texts of this project, as the page and the module have them.
 OWN = {
     "kafka08/log/directory.py": ["Failed to acquire lock on file .lock in"],
-    "kafka08/log/manager.py": ["was in use and holds nothing now. Is its disk mounted?"],
+    "kafka08/log/manager.py": ["was in use and is empty now. Is its disk mounted?"],
     "kafka08/network/client_login.py": ["and the broker offers"],
     "kafka08/network/failures.py": ["Failed authentication with /", "Rejected connection from"],
     "kafka08/network/hosts.py": ["The name of this machine,"],
@@ -97,7 +97,7 @@ OWN = {
         "raise fetch.message.max.bytes",
     ],
     "kafka08/spark/source_options.py": ["which is not supported", "is unknown"],
-    "kafka08/spark/source_plan.py": ["no such topic", "set failOnDataLoss to false to go on"],
+    "kafka08/spark/source_plan.py": ["no such topic", "set failOnDataLoss to false to continue"],
     "zk/client.py": ["Unable to connect to zookeeper server within timeout:"],
     "zk/registry.py": ["A broker is already registered on the path"],
 }

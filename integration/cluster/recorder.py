@@ -129,7 +129,7 @@ class Recorder:
             for each in answer.topics[0].partitions:
                 if each.partition == partition and each.leader in self.cluster.brokers:
                     return int(each.leader)
-        raise OSError("nobody knows a leader")
+        raise OSError("no broker knows a leader")
 
     def _send(self, channel: Channel, partition: int, values: list[bytes]) -> int:
         data = memoryview(encode_set([(None, value) for value in values], self.codec))

@@ -344,7 +344,7 @@ class Partition:
         self, broker_id: int, offset: int, now: float, first_offset: int = UNKNOWN_OFFSET
     ) -> FollowerProgress:
         """A follower fetched from ``offset`` (-1: its read failed): that is its log end.
-        ``first_offset`` is the first that it would serve, -1 if it does not tell."""
+        ``first_offset`` is the first that it would serve, -1 if it is unknown."""
         remote = self.remote[broker_id]
         moved = (remote.log_end_offset, remote.first_offset) != (offset, first_offset)
         remote.log_end_offset = offset

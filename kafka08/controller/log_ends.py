@@ -41,7 +41,7 @@ def fetch_log_ends(
     *,
     channel: Connect = Channel,
 ) -> dict[TopicPartition, int]:
-    """The log ends of ``broker``'s replicas, leaders or followers; those it does not tell within
+    """The log ends of ``broker``'s replicas, leaders or followers; those it does not return within
     a second are left out. With LATER_FORMATS_TIME up to where logs that it leads hold what 0.8.2.2
     cannot read, or 0."""
     topics: dict[str, list[OffsetsPartition]] = {}

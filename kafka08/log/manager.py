@@ -130,7 +130,7 @@ class LogManager:
             failed = not isinstance(error, OSError) or is_failure(path, error)
             if not failed or len(self.log_dirs) == 1:
                 raise
-            logger.critical("Going on without the data directory %s: %s", path, error)
+            logger.critical("Continuing without the data directory %s: %s", path, error)
             self.lost_at_start = True
             self.take_offline(path)
 
@@ -140,7 +140,7 @@ class LogManager:
         points = os.path.join(path, RECOVERY_POINT_CHECKPOINT_FILE)
         if was_used and not os.path.lexists(points):
             raise UnusableDirectoryError(
-                f"{path} was in use and holds nothing now. Is its disk mounted? If it has been "
+                f"{path} was in use and is empty now. Is its disk mounted? If it has been "
                 f"replaced, put an empty file {RECOVERY_POINT_CHECKPOINT_FILE} there."
             )
         directory = LogDirectory(path)

@@ -170,7 +170,7 @@ CHANNEL_TAKE_WAITS = Metric(
     _CHANNEL + "WaitOnTake",
     PERCENT,
     "kafka_tools_datachannel_mirrormaker_datachannel_waitontake_percent",
-    "Share of time in which no message was under way.",
+    "Share of time in which no message was in flight.",
     unit="percent",
 )
 

@@ -48,7 +48,7 @@ that port of 127.0.0.1. Ends at clusters of 0.10 and later (`--new.consumer`, `-
 have none. The series that begin with `kafka_tools_datachannel` are about the whole process. 0.8.2.2
 has queues between consumers and producers. Here a message counts from when it was read until the
 target has acknowledged it. For each file of a consumer (with `--new.consumer` for each stream) at
-most `--queue.size` times `--num.producers` messages are under way. Streams wait for room then:
+most `--queue.size` times `--num.producers` messages are in flight. Streams wait for room then:
 `WaitOnPut`. A stream that waits because a producer lacks memory or metadata is not in it: see
 `bufferpool-wait-ratio` and `metadata-age`. In both shares of time the last minute counts most.
 

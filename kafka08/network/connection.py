@@ -65,7 +65,7 @@ class Peer:
     handshake or a login sets it. ``session`` is its login, if it has logged in. ``is_admitted`` is
     false until both are over; ``admitted`` is called then. Code that serves a request sets
     ``mute_seconds`` to have no further request read for so long. ``read_at``: when the request
-    arrived; ``begun_at``: when the work on it began; ``waited``: so many seconds it has waited for
+    arrived; ``begun_at``: when the work on it began; ``waited``: the seconds it has waited for
     others since then; ``unsent`` is for those that the dispatcher has answered.
     """
 

@@ -99,7 +99,7 @@ def _is_address(name: str) -> bool:
 class HttpServer:
     """One listener. Raises KafkaError if the port cannot be bound; serves from ``start`` on.
 
-    ``connections``: so many at a time; further ones wait to be accepted. ``deadline_ms``: see the
+    ``connections``: this many at a time; further ones wait to be accepted. ``deadline_ms``: see the
     module's docstring; it also ends connections that wait for their next request. The application
     itself may take any time. ``allowed_hosts``: names to accept in ``Host`` beside ``host`` and the
     loopback's, ``*`` for all. ``body_bytes``: larger bodies are refused with 413. ``name`` is for

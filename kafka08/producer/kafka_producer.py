@@ -415,7 +415,7 @@ class KafkaProducer:
                 left = deadline - self._now()
                 if left <= 0:
                     raise BufferExhaustedError(
-                        f"{full}, and nothing came free within {config.max_block_ms} ms "
+                        f"{full}, and no buffer space became free within {config.max_block_ms} ms "
                         "(max.block.ms)"
                     )
                 self._room.clear()

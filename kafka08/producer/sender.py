@@ -397,7 +397,7 @@ def _record_batch(batches: list[Batch], codec: int) -> bytes:
 
 
 def _chained(columns: list[tuple[list[bytes | None] | None, int]]) -> list[bytes | None] | None:
-    """The cells of all columns with so many rows; a column without any cell is None."""
+    """The cells of all columns with this many rows; a column without any cell is None."""
     if all(cells is None for cells, _ in columns):
         return None
     return [cell for cells, rows in columns for cell in cells or [None] * rows]

@@ -1,4 +1,4 @@
-"""Checkpoint files: their bytes, and what happens to files that are none."""
+"""Checkpoint files: their bytes, and what happens to other files."""
 
 from __future__ import annotations
 

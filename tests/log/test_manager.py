@@ -384,7 +384,7 @@ class TestFailedDirectories:
         else:
             monkeypatch.setattr(directory, "unmark_clean", failing(directory.unmark_clean))
         found = brokers.start("a", "b")
-        assert f"Going on without the data directory {a}" in caplog.text
+        assert f"Continuing without the data directory {a}" in caplog.text
         assert list(found.logs) == [T1]
         assert found.lost_at_start
         assert found.log_dirs == [str(tmp_path / "b")]
@@ -462,7 +462,7 @@ class TestNotMounted:
             (tmp_path / "a").mkdir()
         for _ in range(2):
             manager = brokers.start("a", "b")
-            assert f"{tmp_path / 'a'} was in use and holds nothing now" in caplog.text
+            assert f"{tmp_path / 'a'} was in use and is empty now" in caplog.text
             assert list(manager.logs) == [T1] and manager.lost_at_start
             brokers.stop(manager)
         assert not list(tmp_path.glob("a/*"))

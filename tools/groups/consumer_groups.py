@@ -174,7 +174,7 @@ def _check_delete(args: Arguments) -> None:
 def _check_reset(args: Arguments) -> None:
     if not args.has("dry-run") and not args.has("execute"):
         print(
-            "WARN: Nothing will be changed, as with --dry-run: say --execute to reset.",
+            "WARN: Nothing will be changed, as with --dry-run: use --execute to reset.",
             file=sys.stderr,
         )
     if args.has("dry-run") and args.has("execute"):

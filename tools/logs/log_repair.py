@@ -73,7 +73,7 @@ class Leaders:
         try:
             leader = self._cluster.leader(tp)
         except (OSError, KafkaError) as error:
-            raise NotRepairableError(f"the leader is not to be found: {error}") from error
+            raise NotRepairableError(f"the leader was not found: {error}") from error
         if leader.id == self.broker_id:
             raise NotRepairableError("this broker leads the partition")
         return leader

@@ -124,7 +124,7 @@ def _read(fd: int, buffer: memoryview, position: int) -> tuple[int, bool]:
             if count == len(buffer):
                 return count, True
         except OSError:
-            pass  # the read would wait, or the file system does not tell
+            pass  # the read would wait, or the file system does not say
     return os.preadv(fd, [buffer], position), False
 
 

@@ -1,7 +1,7 @@
 """Finds the first message of a segment with a timestamp at or after a time.
 
 The time index says where to begin, and entries are read from there. In a segment that has
-batches whose headers do not tell their newest time, its index may not either: these are found near
+batches whose headers do not have their newest time, its index may not either: these are found near
 its start and its end, and such a segment is read from its start. ``snapshot`` takes what
 is needed from a segment in use; everything else may run on any thread, and does not see later
 changes of the segment: the caller compares ``SegmentFiles.changes`` and ``Log.truncations`` before

@@ -38,7 +38,7 @@ def test_waiting_producers_are_told_to_look_elsewhere(disks: Disks) -> None:
 def test_a_sync_that_an_append_needs_fails(
     disks: Disks, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """Whether the set is on the disk nobody knows: it is not acknowledged, nor tried again."""
+    """Whether the set is on the disk is unknown: it is not acknowledged, nor tried again."""
 
     def fail(fd: int) -> None:
         raise OSError(number, "no sync")

@@ -180,7 +180,7 @@ def test_damage_is_an_answer(rig: Rig) -> None:
 
 
 def untimed(*times: int, base: int = 0, codec: int = 0) -> bytes:
-    """A batch whose header does not tell the times of its records."""
+    """A batch whose header does not have the times of its records."""
     records = [(b"k", b"v" * 60, at - times[0], []) for at in times]
     return batch(records, base, codec, time=times[0], max_timestamp=-1)
 

@@ -126,8 +126,8 @@ class TestRepair:
             (lambda leader: leader.starts.update({KEY: 50}), "has no offset 0: OffsetOutOfRange"),
             (lambda leader: leader.logs[KEY].clear(), "has committed only up to 0"),
             (lambda leader: leader.logs.update({KEY: leader.logs[KEY][:1]}), "only up to 1"),
-            (lambda leader: leader.leaders.update({KEY: -1}), "leader is not to be found"),
-            (lambda leader: leader.down.add(9091), "not to be found"),
+            (lambda leader: leader.leaders.update({KEY: -1}), "leader was not found"),
+            (lambda leader: leader.down.add(9091), "was not found"),
             (
                 lambda leader: leader.logs[KEY].insert(
                     0, (0, leader.logs[KEY][0][1][:-1] + b"\xfe")
