@@ -15,8 +15,8 @@ from pathlib import Path
 from tests import house
 from tests.house import Source
 
-# The structure of the code, which every change touches.
-ALWAYS = ("tests/test_house.py", "tests/test_layers.py", "tests/test_scenarios.py")
+# The structure of the code and its pages, which every change touches.
+ALWAYS = tuple(f"tests/test_{name}.py" for name in ("house", "layers", "pages", "scenarios"))
 
 
 def affected(changed: set[str], sources: list[Source]) -> list[str]:

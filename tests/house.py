@@ -475,6 +475,38 @@ def doubles(sources: list[Source]) -> list[str]:
     ]
 
 
+NAMED_TUPLE = {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
+
+
+def private_names(sources: list[Source]) -> list[str]:
+    """Private attributes of other objects that tests read or set."""
+    return [
+        source.at(node, ast.unparse(node))
+        for source in below(sources, f"{TESTS}/")
+        for node in source.nodes
+        if isinstance(node, ast.Attribute)
+        and re.match(r"_(?!_)", node.attr)
+        and node.attr not in NAMED_TUPLE
+        and ast.unparse(node.value) not in ("self", "cls", "super()")
+    ]
+
+
+def repeated_classes(sources: list[Source]) -> list[str]:
+    """The names that more than one class has, with the places."""
+    places: dict[str, list[str]] = {}
+    for source, node in classes(sources):
+        places.setdefault(node.name, []).append(source.at(node))
+    return [f"{name}: {', '.join(at)}" for name, at in places.items() if len(at) > 1]
+
+
+def repeated_in_product(sources: list[Source]) -> list[str]:
+    return repeated_classes(product(sources))
+
+
+def repeated_in_tests(sources: list[Source]) -> list[str]:
+    return repeated_classes(below(sources, f"{TESTS}/"))
+
+
 def mirrored(path: str) -> str:
     """The test of a module: ``kafka08/log/log.py`` has ``tests/log/test_log.py``."""
     folder, _, name = path.removeprefix("kafka08/").rpartition("/")
@@ -506,7 +538,7 @@ CRITERIA = [
     Criterion("`from tools` in kafka08", 0, upward_imports),
     Criterion(f"files over {MAX_LINES} lines", 0, long_files),
     Criterion("complexity of kafka08/message, 95th percentile", 8, complexities, percentile_95),
-    Criterion("broad excepts per 10,000 lines", 17, broad_excepts, per=10_000),
+    Criterion("broad excepts per 10,000 lines", 13, broad_excepts, per=10_000),
     Criterion("mentions of Any per 1,000 lines", 11, untyped, per=1000),
     Criterion("untyped channels", 0, untyped_channels),
     Criterion("classes Meter", 1, meters),
@@ -514,7 +546,17 @@ CRITERIA = [
     Criterion("requests for offsets and fetches made by hand", 0, requests_by_hand),
     Criterion("stand-ins of the unit tests", 4, fakes),
     Criterion("other classes of the tests that stand for ours", 14, doubles),
+    Criterion("private names of the product in tests", 100, private_names),
     Criterion("modules without a like-named test", 29, untested),
+]
+
+
+# Goals that are not reached yet. A row moves up once it is.
+GOALS = [
+    Criterion("class names used more than once", 15, repeated_in_product),
+    Criterion("the same in the tests", 15, repeated_in_tests),
+    Criterion("mentions of Any", 300, untyped),
+    Criterion("broad excepts per 10,000 lines", 12, broad_excepts, per=10_000),
 ]
 
 
@@ -522,12 +564,14 @@ def main(arguments: list[str]) -> int:
     """Print the table; with ``-v`` also what was found. 1 if a figure is above its limit."""
     sources = read()
     bad = 0
-    for criterion in CRITERIA:
+    for criterion in (*CRITERIA, *GOALS):
         value, findings = criterion.figure(sources)
-        fails = value > criterion.limit
+        over = value > criterion.limit
+        fails = over and criterion in CRITERIA
         bad += fails
         limit = f"<= {criterion.limit}"
-        print(f"{criterion.name:<52} {value:>6} {limit:>6} {'TOO MUCH' if fails else ''}".rstrip())
+        note = "TOO MUCH" if fails else "a goal" if over else ""
+        print(f"{criterion.name:<52} {value:>6} {limit:>6} {note}".rstrip())
         if fails or "-v" in arguments:
             print("".join(f"    {each}\n" for each in findings), end="")
     count = lines(product(sources))

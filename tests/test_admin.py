@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kazoo.exceptions import ConnectionLoss
 
 from kafka08 import admin
 from kafka08.errors import AdminOperationError, ConfigError, InvalidTopicError, TopicExistsError
 from kafka08.settings import NumberFormatError
 from tests.fakes.runtime import FakeClock
+from tests.zk import server
 from tests.zk.conftest import chroot, client  # noqa: F401
 from tests.zk.test_client import lose_answers
 from zk import registry
@@ -122,7 +122,8 @@ def test_a_creation_whose_answer_was_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     registry.ensure_common_paths(client)
-    real = client._zk.transaction
+    kazoo = server.kazoo_of(client)
+    real = kazoo.transaction
 
     def transaction() -> object:
         made = real()
@@ -131,14 +132,12 @@ def test_a_creation_whose_answer_was_lost(
         def lost() -> object:
             monkeypatch.undo()
             commit().get()
-            answer = client._handler.async_result()
-            answer.set_exception(ConnectionLoss())
-            return answer
+            return server.lost_answer(client)
 
         made.commit_async = lost
         return made
 
-    monkeypatch.setattr(client._zk, "transaction", transaction)
+    monkeypatch.setattr(kazoo, "transaction", transaction)
     admin.create_topic_with_assignment(client, "t", {0: [1]})
     assert admin.fetch_assignment(client, "t") == {0: (1,)}
 

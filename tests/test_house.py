@@ -143,6 +143,21 @@ def test_a_stand_in_is_known_by_its_methods() -> None:
         assert house.doubles([ours, test]) == ["tests/x.py:1 B"] * found
 
 
+def test_private_names_are_those_of_other_objects_in_tests() -> None:
+    text = "self._a\nsuper()._b\nx._replace(a=1)\nx.__dict__\nx.a._c\n"
+    assert house.private_names([Source("tests/x.py", text), Source("zk/x.py", text)]) == [
+        "tests/x.py:5 x.a._c"
+    ]
+
+
+def test_classes_of_one_name_are_counted_as_one() -> None:
+    once = "class A: ...\nclass B:\n    class C: ...\n"
+    twice = [Source("zk/x.py", once), Source("tools/y.py", "class C: ...\n")]
+    tests = [Source("tests/x.py", once), Source("tests/y.py", "class A: ...\n")]
+    assert house.repeated_in_product(twice + tests) == ["C: zk/x.py:3, tools/y.py:1"]
+    assert house.repeated_in_tests(twice + tests) == ["A: tests/x.py:1, tests/y.py:1"]
+
+
 def test_stand_ins_are_counted_in_the_tests_alone() -> None:
     text = "class FakeZooKeeper: ...\ndef f():\n    class Clock: ...\nclass Unlike: ...\n"
     assert house.fakes([Source("tests/x.py", text), Source("zk/x.py", text)]) == [

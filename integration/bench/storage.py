@@ -224,7 +224,7 @@ class Storage:
 
         def accounts() -> list[tuple[float, float]]:
             told = CLEANED.findall(self._cleaner_log())
-            return [(_amount(size), _amount(seconds)) for size, seconds in told]
+            return [(amount(size), amount(seconds)) for size, seconds in told]
 
         sealed = size - self._segment_bytes
         wait_until(
@@ -258,7 +258,7 @@ class Storage:
         self.note(name, "s", self.broker.started_in_s * GB / size)
 
 
-def _amount(text: str) -> float:
+def amount(text: str) -> float:
     return float(text.replace(",", ""))
 
 

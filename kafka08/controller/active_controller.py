@@ -161,7 +161,7 @@ class ActiveController:
         self._reassignment.resume()
         if preferred is not None:
             self._preferred.resume()
-        self._send_metadata(context.live_or_shutting_down, None)
+        self.send_metadata(context.live_or_shutting_down, None)
         if self._config.auto_leader_rebalance_enable:
             logger.info("%sstarting the partition rebalance scheduler", self._prefix)
             self._scheduler.every(
@@ -269,7 +269,7 @@ class ActiveController:
         self._on_broker_startup({i: current[i] for i in bounced})
         if new or dead or bounced:
             # 0.8.2.2 does not send the other brokers the new list until their next request.
-            self._send_metadata(context.live_or_shutting_down, ())
+            self.send_metadata(context.live_or_shutting_down, ())
         context.stats.elections.record(self._clock.monotonic() - began)
 
     def _on_broker_startup(self, brokers: dict[int, LiveBroker]) -> None:
@@ -279,7 +279,7 @@ class ActiveController:
         logger.info("%sNew broker startup callback for %s", self._prefix, _csv(brokers))
         for live in brokers.values():
             self._channels.add_broker(live.broker)
-        self._send_metadata(sorted(brokers), None)
+        self.send_metadata(sorted(brokers), None)
         # One request lists all their replicas: from the first one brokers learn which to keep.
         hosted = self.context.replicas_on(brokers)
         self._replicas.handle_state_changes(
@@ -339,7 +339,7 @@ class ActiveController:
             and not context.is_being_deleted(replica.topic_partition)
         ]
         self._replicas_failed(leaderless, failed)
-        self._send_metadata(context.live_or_shutting_down, ())
+        self.send_metadata(context.live_or_shutting_down, ())
 
     def _hand_over_full(self) -> None:
         """Move partitions from full disks to other members of the isr. A partition without one does
@@ -496,7 +496,7 @@ class ActiveController:
 
     # Helpers of the parts
 
-    def _send_metadata(
+    def send_metadata(
         self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition] | None
     ) -> None:
         """Send UpdateMetadata to ``broker_ids`` with ``partitions`` (None: all)."""
@@ -506,7 +506,7 @@ class ActiveController:
 
     def _send_deletions(self) -> None:
         """Send UpdateMetadata with only the partitions being deleted; every round has these."""
-        self._send_metadata(self.context.live_or_shutting_down, ())
+        self.send_metadata(self.context.live_or_shutting_down, ())
 
     def _unclean_allowed(self, topic: str) -> bool:
         """The topic's setting, else the broker's; in any case of letters, as in the original."""

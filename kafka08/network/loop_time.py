@@ -18,12 +18,12 @@ class LoopTime:
 
     def __init__(self, clock: Clock) -> None:
         self._now = clock.monotonic
-        self._worked: dict[Any, float] = {}  # seconds until the last change, by greenlet
+        self.worked: dict[Any, float] = {}  # seconds until the last change, by greenlet
         self._since = 0.0  # the last change to another greenlet
 
     def start(self) -> None:
         """Notice changes from one greenlet to another from now on."""
-        self._worked.clear()
+        self.worked.clear()
         self._since = self._now()
         greenlet.settrace(self._changed)
 
@@ -33,19 +33,19 @@ class LoopTime:
     def _changed(self, event: str, greenlets: tuple[Any, Any]) -> None:
         now = self._now()
         origin = greenlets[0]
-        if origin in self._worked:
-            self._worked[origin] += now - self._since
+        if origin in self.worked:
+            self.worked[origin] += now - self._since
         self._since = now
 
     def begin(self) -> None:
         """Count for the present greenlet from 0. ``end`` has to follow."""
-        self._worked[greenlet.getcurrent()] = self._since - self._now()
+        self.worked[greenlet.getcurrent()] = self._since - self._now()
 
     def seconds(self) -> float:
         """Those worked for the present greenlet since ``begin``; 0 without it."""
-        worked = self._worked.get(greenlet.getcurrent())
+        worked = self.worked.get(greenlet.getcurrent())
         return 0.0 if worked is None else worked + self._now() - self._since
 
     def end(self) -> None:
         """Forget the present greenlet."""
-        self._worked.pop(greenlet.getcurrent(), None)
+        self.worked.pop(greenlet.getcurrent(), None)

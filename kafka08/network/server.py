@@ -42,7 +42,7 @@ _LOOK_SECONDS = 1
 # On systems other than Linux only peers that closed both halves are noticed.
 _HUNG_UP = getattr(select, "POLLRDHUP", 0)
 # How long a request being served may take at shutdown before its greenlet is killed.
-_STOP_SECONDS = 2
+STOP_SECONDS = 2
 _ALL = "0.0.0.0"
 LOGIN_MS = 10_000
 
@@ -230,7 +230,7 @@ class Server:
     def _wait_for_ends(self) -> None:
         if self._connections:
             self._none_left.clear()
-            self._none_left.wait(_STOP_SECONDS)
+            self._none_left.wait(STOP_SECONDS)
 
     def _accept(
         self,

@@ -549,7 +549,7 @@ def _close_all() -> None:
         producer.close(AT_EXIT_S)
 
 
-def _forked() -> None:
+def after_fork() -> None:
     """Called in a forked child. Does not use locks: threads of the parent may hold them."""
     for producer in list(_alive):
         producer._refusal = ForkedProducerError
@@ -557,4 +557,4 @@ def _forked() -> None:
 
 
 atexit.register(_close_all)
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=after_fork)

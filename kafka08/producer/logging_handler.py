@@ -214,13 +214,13 @@ class KafkaLoggingHandler(logging.Handler):
         super().close()
 
 
-def _forked() -> None:
+def after_fork() -> None:
     """Called in a forked child: the producer and the holders of locks are in the parent."""
     for handler in list(_alive):
         handler._begin_anew()
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=after_fork)
 
 
 def _is_our_own(record: logging.LogRecord) -> bool:

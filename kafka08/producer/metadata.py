@@ -138,13 +138,13 @@ class MetadataKeeper:
     def work(self) -> None:
         """Refresh if it is due, else wait."""
         self._staleness.wake.clear()
-        wait = self._due_in(self._clock.monotonic())
+        wait = self.due_in(self._clock.monotonic())
         if wait <= 0:
             self.refresh()
         elif not self._loop.stopping.is_set():  # a stop sets the event cleared above
             self._staleness.wake.wait(min(wait, _LONGEST_WAIT_S))
 
-    def _due_in(self, now: float) -> float:
+    def due_in(self, now: float) -> float:
         with self._lock:
             if not self.topics and not self._waiters:
                 return _LONGEST_WAIT_S

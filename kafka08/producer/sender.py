@@ -98,9 +98,9 @@ class Sender:
         self._reconnect_backoff = reconnect_backoff
         self._request_timeout = request_timeout
         self._delivery_timeout = delivery_timeout
-        self._lanes: dict[int, Lane] = {}
+        self.lanes: dict[int, Lane] = {}
         self._stopped = False
-        self._sweeper = Loop(runtime, "kafka-producer-timeouts", self._sweep_or_wait)
+        self._sweeper = Loop(runtime, "kafka-producer-timeouts", self.sweep_or_wait)
         self._sweep_wake = runtime.event()
 
     # --- start and stop
@@ -114,14 +114,14 @@ class Sender:
             if self._stopped:
                 return
             for node in nodes:
-                if node not in self._lanes:
-                    self._lanes[node] = lane = Lane(self, node, self._runtime)
+                if node not in self.lanes:
+                    self.lanes[node] = lane = Lane(self, node, self._runtime)
                     lane.loop.start()
         self.wake_all()
 
     def wake(self, node: int) -> None:
         """Wake the lane of this broker: there is a new batch."""
-        lane = self._lanes.get(node)
+        lane = self.lanes.get(node)
         if lane is None:
             self._stale()
         elif not lane.wake.is_set():
@@ -130,14 +130,14 @@ class Sender:
             self._sweep_wake.set()
 
     def wake_all(self) -> None:
-        for lane in list(self._lanes.values()):
+        for lane in list(self.lanes.values()):
             lane.wake.set()
 
     def stop(self, *, join: bool) -> None:
         """End all tasks. Requests in flight stay unanswered."""
         with self._lock:
             self._stopped = True
-            lanes = list(self._lanes.values())
+            lanes = list(self.lanes.values())
         self._sweeper.stopping.set()
         self._sweep_wake.set()
         for lane in lanes:
@@ -162,7 +162,7 @@ class Sender:
         return len(self._links())
 
     def _links(self) -> list[Link]:
-        links = [lane.link for lane in list(self._lanes.values())]
+        links = [lane.link for lane in list(self.lanes.values())]
         return [link for link in links if link is not None]
 
     # --- writing
@@ -171,14 +171,14 @@ class Sender:
         """One round of a lane: send what is ready, then wait."""
         lane.wake.clear()
         began = self._clock.monotonic()
-        wait = self._send_all(lane)
+        wait = self.send_all(lane)
         sent = self._clock.monotonic()
         if wait > 0 and not lane.loop.stopping.is_set():
             lane.wake.wait(wait)
         now = self._clock.monotonic()
         self._metrics.round(sent - began, now - sent, now)
 
-    def _send_all(self, lane: Lane) -> float:
+    def send_all(self, lane: Lane) -> float:
         """Send what is ready; returns the seconds to wait unless woken."""
         while not lane.loop.stopping.is_set():
             link = lane.link
@@ -345,7 +345,7 @@ class Sender:
 
     # --- time
 
-    def _sweep_or_wait(self) -> None:
+    def sweep_or_wait(self) -> None:
         self._sweep_wake.clear()
         if self._accumulator.unfinished:
             self.sweep()
@@ -356,7 +356,7 @@ class Sender:
     def sweep(self) -> None:
         """Close connections whose broker does not answer, and fail records that waited too long."""
         now = self._clock.monotonic()
-        for lane in list(self._lanes.values()):
+        for lane in list(self.lanes.values()):
             link = lane.link
             since = link.connection.waiting_since() if link is not None else None
             if link is not None and since is not None and now - since > self._request_timeout:

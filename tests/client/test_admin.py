@@ -47,8 +47,9 @@ def cluster() -> FakeCluster:
     return cluster
 
 
-def client(cluster: FakeCluster) -> AdminClient:
-    return AdminClient(ENDPOINTS, timeout_ms=1000, runtime=FakeRuntime(), channel=cluster.channel)
+def client(cluster: FakeCluster, runtime: FakeRuntime | None = None) -> AdminClient:
+    runtime = runtime or FakeRuntime()
+    return AdminClient(ENDPOINTS, timeout_ms=1000, runtime=runtime, channel=cluster.channel)
 
 
 def test_the_first_broker_that_serves_is_kept(cluster: FakeCluster) -> None:
@@ -125,8 +126,8 @@ def test_settings_by_topic_and_name(cluster: FakeCluster) -> None:
 
 def test_a_topic_made_by_asking_for_it(cluster: FakeCluster) -> None:
     """Brokers of 0.8.2.2 create topics at a Metadata request; their leaders come later."""
-    admin = client(cluster)
-    runtime: Any = admin._runtime
+    runtime = FakeRuntime()
+    admin = client(cluster, runtime)
     cluster.topic_errors["new"] = 5
     runtime.on_sleep = lambda seconds: (cluster.create("new", 1), cluster.topic_errors.clear())
     admin.create_by_metadata("new")

@@ -339,7 +339,7 @@ def test_owner_nodes_of_others_are_left_alone_after_the_session(world: World) ->
     owners = world.owners()
     assert set(owners.values()) == {"g_b-0"}
     # Its client has a new session already; the news of that is still on its way.
-    member.zk._new_session()
+    member.zk.new_session()
     member.handle_events()
     assert world.owners() == owners
     member.zk.expire()

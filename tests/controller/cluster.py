@@ -106,9 +106,16 @@ class Cluster(FakeCluster):
 
     @property
     def context(self) -> Any:
-        active = self.controller._active
-        assert active is not None
-        return active.context
+        return self.controller.context
+
+    def inbox(self, broker_id: int) -> Any:
+        """The queue of events of a controller."""
+        return self.controllers[broker_id]._queue
+
+    def put(self, event: Any) -> None:
+        """Give the active controller an event, and have it handled."""
+        self.inbox(self.controller.broker.id).put(event)
+        self.settle()
 
     def settle(self) -> None:
         """Handle every event and deliver every request, except at frozen controllers."""
@@ -124,7 +131,7 @@ class Cluster(FakeCluster):
                 continue
             if not self.silent:
                 self.runtimes[broker_id].run("log-ends-of-")
-            inbox = controller._queue
+            inbox = self.inbox(broker_id)
             while not inbox.empty():
                 controller.step(inbox.get())
                 busy = True

@@ -18,8 +18,7 @@ from zk import znodes
 def shut_down(cluster: Cluster, broker_id: int) -> list[TopicPartition]:
     """Call ControlledShutdown; returns the partitions still led, or the error."""
     reply = _Reply(FakeRuntime())
-    cluster.controller._queue.put(events.ControlledShutdown(broker_id, reply))
-    cluster.settle()
+    cluster.put(events.ControlledShutdown(broker_id, reply))
     return reply.wait(0)
 
 
@@ -202,8 +201,7 @@ def test_a_broker_with_nothing_new_changes_nothing() -> None:
     cluster = three()
     cluster.create_topic("t", [2, 3])
     cluster.forget_requests()
-    cluster.controller._queue.put(events.BrokerIdsChanged(1))
-    cluster.settle()
+    cluster.put(events.BrokerIdsChanged(1))
     assert cluster.requests == []
 
 

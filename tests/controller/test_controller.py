@@ -100,9 +100,9 @@ def test_controller_dies_between_writing_and_sending() -> None:
     cluster.brokers.pop(2)
     cluster.controllers.pop(2)
     cluster.sessions.pop(2).lose_session()
-    controller = cluster.controllers[1]
-    while not controller._queue.empty():
-        controller.step(controller._queue.get())
+    controller, inbox = cluster.controllers[1], cluster.inbox(1)
+    while not inbox.empty():
+        controller.step(inbox.get())
     assert cluster.state(T0).leader == 3
     assert cluster.states[3][T0].leader == 2
     assert cluster.leads(2) == {T0}
@@ -178,7 +178,7 @@ def test_a_zombie_changes_nothing() -> None:
     assert cluster.controller.epoch == 2
     # It wakes up and acts, on a view that has passed, with calls that still go through.
     cluster.sessions[1].expired = False
-    old._queue.items.clear()
+    cluster.inbox(1).items.clear()
     cluster.admin.create(znodes.topic_path("u"), znodes.encode_topic({0: [3]}))
     cluster.server.writes.clear()
     old.step(events.TopicsChanged(1))
@@ -202,7 +202,7 @@ def test_requests_of_a_zombie_are_refused() -> None:
     cluster.settle()
     assert active is not None
     cluster.forget_requests()
-    active._send_metadata([2], None)
+    active.send_metadata([2], None)
     cluster.deliver(1)
     (request,) = cluster.took(2, schemas.UpdateMetadataRequest)
     assert request.controller_epoch == 1
@@ -213,13 +213,14 @@ def test_session_expiry_stops_sending_at_once_and_elects_again() -> None:
     cluster = three()
     cluster.create_topic("t", [2, 3])
     old = cluster.controllers[1]
-    assert old._active is not None
+    active = old._active
+    assert active is not None
     cluster.frozen.add(1)
     cluster.sessions[1].lose_session()
     cluster.settle()
     cluster.forget_requests()
-    old._active._send_metadata([2, 3], None)
-    old._queue.put(events.TopicsChanged(1))
+    active.send_metadata([2, 3], None)
+    cluster.inbox(1).put(events.TopicsChanged(1))
     cluster.sessions[1].renew_session()
     old.session_expired()
     cluster.register(1)
@@ -314,8 +315,7 @@ def test_losing_the_connection_alone_changes_nothing() -> None:
     cluster.sessions[1].tell(SessionState.SUSPENDED)
     assert controller.epoch
     # A topic created meanwhile is found when the watches are armed again.
-    cluster.server._child_watches.clear()
-    cluster.server._data_watches.clear()
+    cluster.server.forget_watches()
     cluster.create_topic("u", [3], settle=False)
     for session in cluster.sessions.values():
         session.tell(SessionState.CONNECTED)

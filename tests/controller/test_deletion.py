@@ -183,8 +183,7 @@ def test_create_and_delete_at_once() -> None:
     cluster = deletable()
     cluster.create_topic("u", [1, 2], settle=False)
     cluster.delete_topic("u", settle=False)
-    inbox = cluster.controllers[1]._queue
-    inbox.items.reverse()
+    cluster.inbox(1).items.reverse()
     cluster.settle()
     assert gone(cluster, "u")
 
@@ -232,6 +231,6 @@ def test_writes_are_fenced_by_the_controller_epoch() -> None:
     writes.clear()
     cluster.frozen |= {2, 3}
     cluster.kill(2, settle=False)
-    cluster.controllers[1].step(cluster.controllers[1]._queue.get())
+    cluster.controllers[1].step(cluster.inbox(1).get())
     assert not [op for op in writes if isinstance(op, SetOp) and "/state" in op.path]
     assert not cluster.controllers[1].epoch

@@ -50,8 +50,7 @@ def test_preferred_election_pending_at_failover() -> None:
 
 
 def rebalance(cluster: Cluster) -> None:
-    cluster.controller._queue.put(events.RebalanceDue(1))
-    cluster.settle()
+    cluster.put(events.RebalanceDue(1))
 
 
 def test_auto_rebalance() -> None:

@@ -183,11 +183,13 @@ class FakeRuntime:
             assert task.join(), f"{task.name} waits for its queue"
 
     def step(self, word: str) -> int:
-        """One round of each loop whose name holds ``word``; returns how many there were."""
+        """One round of the loop of that name, or else of those whose names hold it; returns how
+        many there were."""
         rounds = 0
-        for task in list(self.tasks):
+        named = [task for task in self.tasks if task.name == word]
+        for task in named or [task for task in self.tasks if word in task.name]:
             loop = getattr(task.function, "__self__", None)
-            if word in task.name and not loop.stopping.is_set():  # type: ignore[union-attr]
+            if not loop.stopping.is_set():  # type: ignore[union-attr]
                 loop._work()  # type: ignore[union-attr]
                 rounds += 1
         return rounds

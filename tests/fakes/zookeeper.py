@@ -105,10 +105,14 @@ class FakeZooKeeper:
         both = (self._data_watches, self._child_watches)
         return sum(len(watches) for each in both for watches in each.values())
 
+    def forget_watches(self) -> None:
+        """No watch is told any more."""
+        self._data_watches, self._child_watches = {}, {}
+
     def drop_watches(self) -> None:
         """Tell all watches of the end of the connection, as kazoo does."""
         dropped = [*self._data_watches.values(), *self._child_watches.values()]
-        self._data_watches, self._child_watches = {}, {}
+        self.forget_watches()
         for watch in set().union(*dropped):
             watch(SimpleNamespace(type="NONE", path=""))
 
@@ -197,9 +201,9 @@ class Session:
         self.before: Callable[[str, str], None] | None = None
         self.before_multi: Callable[[], None] | None = None
         self._listeners: list[Callable[[SessionState], None]] = []
-        self._new_session()
+        self.new_session()
 
-    def _new_session(self) -> None:
+    def new_session(self) -> None:
         self.server.sessions += 1
         self.session_id = self.server.sessions
 
@@ -243,7 +247,7 @@ class Session:
 
     def renew_session(self) -> None:
         """The client hears of it and gets a new one."""
-        self._new_session()
+        self.new_session()
         self.expired = False
         self.tell(SessionState.EXPIRED)
 

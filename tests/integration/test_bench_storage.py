@@ -22,7 +22,7 @@ from kafka08.log.segments.residency import is_resident
 )
 def test_the_cleaners_account(line: str, found: tuple[float, float]) -> None:
     ((size, seconds),) = storage.CLEANED.findall(line)
-    assert (storage._amount(size), storage._amount(seconds)) == found
+    assert (storage.amount(size), storage.amount(seconds)) == found
 
 
 def needed(**changes: float) -> float:

@@ -168,8 +168,8 @@ class LiveBroker:
         overrides = {key.replace("_", "."): value for key, value in config.items()}
         admin.create_topic(self.zk, topic, partitions, 1, overrides)
         for partition in range(partitions):
-            self._until(lambda p=partition: self.fetch(topic, 0, partition=p))
-        self._until(lambda: self.leaders(topic))
+            self.until(lambda p=partition: self.fetch(topic, 0, partition=p))
+        self.until(lambda: self.leaders(topic))
 
     def create_offsets_topic(self) -> None:
         """Have the topic of committed offsets made, and wait for its coordinators."""
@@ -178,9 +178,9 @@ class LiveBroker:
             answers = [self.client.call(ConsumerMetadataRequest(group)) for group in "ab"]
             return all(answer.error == 0 for answer in answers)
 
-        self._until(found)
+        self.until(found)
 
-    def _until(self, condition: object) -> None:
+    def until(self, condition: object) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:

@@ -31,8 +31,8 @@ def test_the_descriptors_of_long_polls_come_back(broker: LiveBroker) -> None:
     clients = [socket.create_connection(("127.0.0.1", broker.port)) for _ in range(CLIENTS)]
     for client in clients:
         client.sendall(frame)
-    broker._until(lambda: len(broker.open_files()) == before + CLIENTS)
+    broker.until(lambda: len(broker.open_files()) == before + CLIENTS)
     for client in clients:
         client.close()
-    broker._until(lambda: len(broker.open_files()) <= before)
+    broker.until(lambda: len(broker.open_files()) <= before)
     assert broker.produce("t", b"still here") == 0

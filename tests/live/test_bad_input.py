@@ -44,7 +44,7 @@ def unharmed(broker: LiveBroker) -> Iterator[None]:
     yield
     offset = broker.produce("t", b"still here")
     assert broker.fetch("t", offset) == [(offset, b"still here")]
-    broker._until(lambda: len(broker.open_files()) <= before + 2)
+    broker.until(lambda: len(broker.open_files()) <= before + 2)
 
 
 def exchange(broker: LiveBroker, data: bytes, *, end: bool = False) -> bytes:

@@ -58,7 +58,7 @@ def unharmed(broker: LiveBroker) -> Iterator[None]:
     yield
     offset = broker.produce("t", b"still here")
     assert broker.fetch("t", offset) == [(offset, b"still here")]
-    broker._until(lambda: sockets(broker) <= before + 2)
+    broker.until(lambda: sockets(broker) <= before + 2)
 
 
 def sockets(broker: LiveBroker) -> int:

@@ -62,7 +62,7 @@ def test_memory_is_bounded_and_others_are_served(broker: LiveBroker) -> None:
         for sender in senders:
             sender.start()
         try:
-            broker._until(lambda: broker.memory() - before > LIMIT // 2)
+            broker.until(lambda: broker.memory() - before > LIMIT // 2)
             large = bytes(3 << 20)
             for _ in range(5):
                 offset = broker.produce("t", b"short")
@@ -75,4 +75,4 @@ def test_memory_is_bounded_and_others_are_served(broker: LiveBroker) -> None:
                     sock.shutdown(socket.SHUT_RDWR)
             for sender in senders:
                 sender.join()
-    broker._until(lambda: broker.produce("t", b"still here") > 0)
+    broker.until(lambda: broker.produce("t", b"still here") > 0)

@@ -24,9 +24,16 @@ def children():
         child.kill()
 
 
+def exit_status(child) -> int:
+    """Once it has ended."""
+    status: int = child._process.wait()
+    assert child.exit_status == status
+    return status
+
+
 def test_lines_and_the_exit_status(children) -> None:
     child = children("this")
-    assert child._process.wait() == child.exit_status == 0
+    assert exit_status(child) == 0
     lines = child.lines()
     assert lines[0] == b"The Zen of Python, by Tim Peters"
     assert not any(b"\n" in line for line in lines)
@@ -35,7 +42,7 @@ def test_lines_and_the_exit_status(children) -> None:
 
 def test_a_module_that_is_not_there(children) -> None:
     child = children("kafka08.no_such_module", b"x" * 1_000_000 + b"\n")
-    assert child._process.wait() == child.exit_status == 1
+    assert exit_status(child) == 1
     assert child.lines() == []
 
 

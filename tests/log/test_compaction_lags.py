@@ -113,10 +113,10 @@ def test_an_overdue_log_comes_first(tmp_path: Path, clock: FakeClock) -> None:
     log = log_with(tmp_path, clock, max_compaction_lag_ms=HOUR)
     cleaner = cleaner_of(log, clock)
     written(log, clock, "aab")
-    assert not cleaner._to_clean(log, 100).is_overdue
+    assert not cleaner.to_clean(log, 100).is_overdue
     clock.now_ms += HOUR + 1
-    assert cleaner._to_clean(log, 100).is_overdue
-    assert not cleaner._to_clean(log, 0).is_overdue  # nothing of it may be cleaned yet
+    assert cleaner.to_clean(log, 100).is_overdue
+    assert not cleaner.to_clean(log, 0).is_overdue  # nothing of it may be cleaned yet
 
 
 @pytest.mark.parametrize(

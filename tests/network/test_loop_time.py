@@ -83,7 +83,7 @@ def test_a_greenlet_that_failed_is_forgotten(loop: Loop) -> None:
     waiting.switch()
     with pytest.raises(ValueError, match="gone"):
         waiting.throw(ValueError("gone"))
-    assert not loop.time._worked
+    assert not loop.time.worked
 
 
 def test_a_start_forgets_what_was_before(loop: Loop) -> None:

@@ -638,7 +638,7 @@ def test_49_a_stop_does_not_wait_for_a_mute(
     assert client.reply() == b"mute 60"
     began = time.monotonic()
     server.stop()
-    assert time.monotonic() - began < server_module._STOP_SECONDS
+    assert time.monotonic() - began < server_module.STOP_SECONDS
     assert server.connections == 0
 
 
@@ -742,7 +742,7 @@ def test_stopping_ends_every_greenlet(
 def test_stopping_does_not_wait_for_ever_for_a_request(
     start: Start, connect: Connect, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafka08.network.server._STOP_SECONDS", 0.05)
+    monkeypatch.setattr("kafka08.network.server.STOP_SECONDS", 0.05)
     server = start()
     client = connect(server)
     client.send(b"wait")

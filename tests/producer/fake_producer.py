@@ -111,7 +111,7 @@ class Driver:
         self.connections: list[Wire] = []
         self.silent = False
         self.runtime.open_socket = self.connect
-        self.runtime.on_sleep = lambda seconds: self.producer._metadata.refresh()
+        self.runtime.on_sleep = lambda seconds: self.metadata.refresh()
         self.producer = KafkaProducer(
             {"bootstrap.servers": "b0:9090"},
             runtime=self.runtime,
@@ -126,6 +126,25 @@ class Driver:
         return self.connections[-1]
 
     @property
+    def metadata(self) -> Any:
+        """The producer's task that keeps its metadata."""
+        return self.producer._metadata
+
+    @property
+    def staleness(self) -> Any:
+        """The reports of the producer's tasks about its metadata."""
+        return self.producer._staleness
+
+    @property
+    def sender(self) -> Any:
+        """The producer's task that ends what takes too long, and owns the lanes."""
+        return self.producer._sender
+
+    @property
+    def lanes(self) -> dict[int, Any]:
+        return dict(self.sender.lanes)
+
+    @property
     def now_ms(self) -> int:
         return self.runtime.clock.now_ms
 
@@ -134,16 +153,16 @@ class Driver:
 
     def write(self) -> None:
         """Let every lane send what it may."""
-        for lane in list(self.producer._sender._lanes.values()):
-            self.producer._sender._send_all(lane)
+        for lane in self.lanes.values():
+            self.sender.send_all(lane)
 
     def read(self, *nodes: int) -> None:
         """Let the readers of the connections to these brokers, or to all, take what there is."""
-        for node, lane in list(self.producer._sender._lanes.items()):
+        for node, lane in self.lanes.items():
             if lane.link is None or (nodes and node not in nodes):
                 continue
             try:
-                self.producer._sender.read(lane, lane.link)
+                self.sender.read(lane, lane.link)
             except NothingYet:
                 # The reader is to go on later: it has not closed the connection.
                 lane.link.connection._socket.aborted = False

@@ -105,8 +105,8 @@ def test_linger_waits_for_a_batch_to_fill() -> None:
     driver.producer.send("one", b"x" * 20)
     driver.write()
     assert driver.produced == []
-    lane = driver.producer._sender._lanes[0]
-    assert driver.producer._sender._send_all(lane) == pytest.approx(0.2)
+    lane = driver.lanes[0]
+    assert driver.sender.send_all(lane) == pytest.approx(0.2)
     driver.producer.send("one", b"y" * 30)  # full now
     driver.run()
     assert len(driver.produced) == 1
@@ -218,7 +218,7 @@ def test_sticky_records_change_their_partition_with_the_metadata() -> None:
         driver.run()
         (partition,) = {future.result().partition for future in futures}
         found.add(partition)
-        driver.producer._metadata.refresh()
+        driver.metadata.refresh()
     assert len(found) > 1
 
 
@@ -281,7 +281,7 @@ def test_an_unknown_topic_fails_its_future_after_a_while() -> None:
     assert driver.now_ms - begin == 3000
     with pytest.raises(MetadataTimeoutError, match=r"nowhere within 3000 ms.*does not host"):
         future.result()
-    assert driver.producer._metadata._due_in(0) > 0  # nobody waits for it any more
+    assert driver.metadata.due_in(0) > 0  # nobody waits for it any more
 
 
 def test_an_illegal_topic_fails_at_once() -> None:
@@ -330,7 +330,7 @@ def test_without_retries_the_error_is_the_result() -> None:
         future.result()
     with pytest.raises(NotLeaderForPartitionError):
         future.result()
-    assert driver.producer._staleness.is_known
+    assert driver.staleness.is_known
     assert driver.producer.metrics()["record-error-total"] == 1
 
 
@@ -489,10 +489,10 @@ def test_a_broker_that_hangs_is_given_up() -> None:
     future = driver.producer.send("one", b"a")
     driver.run()
     driver.pass_time(5000)
-    driver.producer._sender.sweep()
+    driver.sender.sweep()
     assert not future.done()
     driver.pass_time(1)
-    driver.producer._sender.sweep()
+    driver.sender.sweep()
     with pytest.raises(DisconnectedError, match="no answer for 5 s"):
         future.result()
 
@@ -500,10 +500,10 @@ def test_a_broker_that_hangs_is_given_up() -> None:
 def test_a_stop_is_seen_by_a_round_that_begins_meanwhile() -> None:
     """It clears the event that was set to wake it."""
     driver = Driver()
-    sender = driver.producer._sender
+    sender = driver.sender
     sender.stop(join=False)
     driver.runtime.slept.clear()
-    sender._sweep_or_wait()
+    sender.sweep_or_wait()
     assert driver.runtime.slept == []
 
 
@@ -514,10 +514,10 @@ def test_a_broker_that_is_down_is_tried_until_the_delivery_timeout() -> None:
     future = driver.producer.send("one", b"a")
     driver.write()
     driver.pass_time(10000)
-    driver.producer._sender.sweep()
+    driver.sender.sweep()
     assert not future.done()
     driver.pass_time(1)
-    driver.producer._sender.sweep()
+    driver.sender.sweep()
     with pytest.raises(DeliveryTimeoutError, match=r"delivery\.timeout\.ms"):
         future.result()
     assert driver.producer.metrics()["buffer-available-bytes"] == 32 << 20
@@ -532,10 +532,10 @@ def test_a_partition_without_a_leader_waits_while_others_go() -> None:
     driver.run()
     assert going.done()
     assert not waiting.done()
-    driver.producer._metadata.refresh()
-    assert driver.producer._staleness.is_known  # again soon
+    driver.metadata.refresh()
+    assert driver.staleness.is_known  # again soon
     driver.cluster.leaders[TopicPartition("t", 0)] = 0
-    driver.producer._metadata.refresh()
+    driver.metadata.refresh()
     driver.run()
     assert waiting.result().offset == 0
 
@@ -546,7 +546,7 @@ def test_records_follow_their_leader() -> None:
     driver.cluster.leaders[TopicPartition("one", 0)] = 1
     future = driver.producer.send("one", b"a")
     driver.run()
-    driver.producer._metadata.refresh()
+    driver.metadata.refresh()
     driver.pass_time(100)
     driver.run()
     assert future.result().offset == 0
@@ -558,17 +558,17 @@ def test_records_follow_their_leader() -> None:
 
 def test_metadata_is_refreshed_by_age_and_on_request() -> None:
     driver = Driver(metadata_max_age_ms=1000)
-    keeper = driver.producer._metadata
-    assert keeper._due_in(0) > 60  # no topic, nothing to ask
+    keeper = driver.metadata
+    assert keeper.due_in(0) > 60  # no topic, nothing to ask
     driver.producer.send("one", b"a")
     now = driver.now_ms / 1000
-    assert keeper._due_in(now) == pytest.approx(1.0)
-    driver.producer._staleness.report()
-    assert keeper._due_in(now) == pytest.approx(0.1)
+    assert keeper.due_in(now) == pytest.approx(1.0)
+    driver.staleness.report()
+    assert keeper.due_in(now) == pytest.approx(0.1)
     driver.cluster.down.add(9090)
     driver.pass_time(500)
     keeper.refresh()
-    assert keeper._due_in(driver.now_ms / 1000) == pytest.approx(0.1)
+    assert keeper.due_in(driver.now_ms / 1000) == pytest.approx(0.1)
 
 
 def test_partitions_for() -> None:
@@ -727,7 +727,7 @@ def test_a_forked_child_is_told_to_make_its_own(cluster: FakeCluster) -> None:
     producer, _ = threaded(cluster)
     producer.send("one", b"a").result(10)
     producer.flush()
-    kafka_producer._forked()  # what runs in the child
+    kafka_producer.after_fork()  # what runs in the child
     for call in (lambda: producer.send("one", b"b"), producer.flush):
         with pytest.raises(ForkedProducerError, match="make a new one in the child"):
             call()

@@ -186,7 +186,7 @@ def test_a_forked_child_gets_a_producer_of_its_own(bench: Bench) -> None:
     bench.log.warning("parent")
     handler._making.acquire()  # by a task that is not in the child
     handler._counting.acquire()
-    logging_handler._forked()
+    logging_handler.after_fork()
     handler.flush()
     bench.log.warning("child")
     assert bench.texts == ["parent", "child"]

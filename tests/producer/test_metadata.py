@@ -24,7 +24,7 @@ def asked(driver: Driver) -> int:
 
 
 def test_nothing_is_fetched_before_a_topic_is_wanted(driver: Driver) -> None:
-    keeper = driver.producer._metadata
+    keeper = driver.metadata
     keeper.work()
     assert asked(driver) == 0
     driver.runtime.while_waiting = [keeper.work]
@@ -35,7 +35,7 @@ def test_nothing_is_fetched_before_a_topic_is_wanted(driver: Driver) -> None:
 
 
 def test_a_topic_that_does_not_come(driver: Driver) -> None:
-    keeper = driver.producer._metadata
+    keeper = driver.metadata
     with pytest.raises(MetadataTimeoutError, match="within 2000 ms: no broker has been asked yet"):
         keeper.wait_for("t", 2.0)
     driver.cluster.down = {9090, 9091}
@@ -51,7 +51,7 @@ def test_a_topic_that_does_not_come(driver: Driver) -> None:
 
 
 def test_old_metadata_is_fetched_again(driver: Driver) -> None:
-    keeper = driver.producer._metadata
+    keeper = driver.metadata
     driver.runtime.while_waiting = [keeper.work]
     keeper.wait_for("t", 5.0)
     driver.cluster.create("t", 3, leader=1)
@@ -64,10 +64,10 @@ def test_old_metadata_is_fetched_again(driver: Driver) -> None:
 
 
 def test_stale_metadata_is_fetched_after_the_backoff(driver: Driver) -> None:
-    keeper = driver.producer._metadata
+    keeper = driver.metadata
     driver.runtime.while_waiting = [keeper.work]
     keeper.wait_for("t", 5.0)
-    keeper._staleness.report()
+    driver.staleness.report()
     keeper.work()  # waits for the backoff
     keeper.work()
     assert asked(driver) == 2
@@ -75,7 +75,7 @@ def test_stale_metadata_is_fetched_after_the_backoff(driver: Driver) -> None:
 
 
 def test_partitions_without_a_leader_are_not_available(driver: Driver) -> None:
-    keeper = driver.producer._metadata
+    keeper = driver.metadata
     driver.cluster.leaders[("t", 1)] = -1  # type: ignore[index]
     driver.runtime.while_waiting = [keeper.work]
     topic = keeper.wait_for("t", 5.0)
@@ -84,7 +84,7 @@ def test_partitions_without_a_leader_are_not_available(driver: Driver) -> None:
 
 
 def test_a_stopped_producer_waits_for_no_metadata(driver: Driver) -> None:
-    keeper = driver.producer._metadata
+    keeper = driver.metadata
     driver.runtime.while_waiting = [keeper.ask_stop]
     with pytest.raises(MetadataTimeoutError):
         keeper.wait_for("t", 1000.0)
@@ -93,7 +93,7 @@ def test_a_stopped_producer_waits_for_no_metadata(driver: Driver) -> None:
 
 def test_a_round_that_begins_while_the_loop_is_stopped_does_not_wait(driver: Driver) -> None:
     """It clears the event that was set to wake it."""
-    keeper = driver.producer._metadata
+    keeper = driver.metadata
     keeper.ask_stop()
     keeper.work()
     assert driver.runtime.slept == []

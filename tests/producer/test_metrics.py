@@ -60,8 +60,8 @@ def test_rounds_of_the_tasks_that_write() -> None:
 def test_a_round_is_counted_by_the_task_that_writes() -> None:
     driver = Driver(linger_ms=400)
     driver.producer.send("one", b"a")
-    (lane,) = driver.producer._sender._lanes.values()
-    driver.producer._sender.serve(lane)
+    (lane,) = driver.lanes.values()
+    driver.sender.serve(lane)
     found = driver.producer.metrics()
     assert found["select-rate"] > 0
     assert found["io-wait-time-ns-avg"] == pytest.approx(400_000_000)

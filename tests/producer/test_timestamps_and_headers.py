@@ -143,12 +143,12 @@ def test_a_broker_that_does_not_answer_is_tried_until_the_delivery_timeout(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     driver = timed(delivery_timeout_ms=1000)
-    driver.producer._sender._connect = _refused
+    driver.sender._connect = _refused
     future = driver.producer.send("one", b"v")
     driver.write()
     assert "an original" in caplog.text
     driver.pass_time(2000)
-    driver.producer._sender.sweep()
+    driver.sender.sweep()
     assert isinstance(future.exception(), DeliveryTimeoutError)
 
 

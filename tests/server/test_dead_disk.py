@@ -21,6 +21,7 @@ from kafka08.protocol.schemas import (
     StopReplicaPartition,
     StopReplicaRequest,
 )
+from kafka08.runtime import Scheduler
 from kafka08.server.storage.log_maintenance import LogMaintenance
 from tests.log.dead_disk import Dead
 from tests.server.disks import T0, Disks, one
@@ -104,7 +105,8 @@ def rolled_segment(disks: Disks) -> None:
     rig = disks.rig
     tasks = LogMaintenance(rig.config, rig.runtime, rig.logs, rig.effects, rig.replicas.disk_failed)
     rig.effects.rolled(rig.logs.logs[T0])
-    tasks._flush_next()
+    tasks.start(Scheduler(rig.runtime))
+    rig.runtime.step("log-flusher")
 
 
 def deletion(disks: Disks) -> None:

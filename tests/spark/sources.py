@@ -33,8 +33,10 @@ def filled() -> FakeCluster:
     return cluster_of({T: messages(10), ONE: messages(30)})
 
 
-def planner_of(cluster: FakeCluster, options: SourceOptions = OPTIONS) -> SourcePlanner:
-    runtime = FakeRuntime()
+def planner_of(
+    cluster: FakeCluster, options: SourceOptions = OPTIONS, runtime: FakeRuntime | None = None
+) -> SourcePlanner:
+    runtime = runtime or FakeRuntime()
     reader = OffsetReader(
         [],
         retries=options.retries,

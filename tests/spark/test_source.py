@@ -20,6 +20,7 @@ from kafka08.spark.planner import Range
 from kafka08.spark.source import StreamReader
 from kafka08.spark.source_options import SourceOptions
 from tests.fakes.cluster import FakeCluster
+from tests.fakes.runtime import FakeRuntime
 from tests.spark.cluster import T, put
 from tests.spark.sources import LENIENT, ONE, OPTIONS, filled, messages, planner_of, read
 
@@ -29,9 +30,11 @@ def cluster() -> FakeCluster:
     return filled()
 
 
-def stream_of(cluster: FakeCluster, options: SourceOptions = OPTIONS) -> StreamReader:
+def stream_of(
+    cluster: FakeCluster, options: SourceOptions = OPTIONS, runtime: FakeRuntime | None = None
+) -> StreamReader:
     stream = StreamReader(options)
-    stream._made = planner_of(cluster, options)
+    stream._made = planner_of(cluster, options, runtime)
     return stream
 
 
@@ -42,14 +45,14 @@ def test_a_reader_travels_without_its_connections(cluster: FakeCluster) -> None:
 
 
 def test_rows_have_the_time_of_their_planning(cluster: FakeCluster) -> None:
-    stream = stream_of(cluster)
-    clock = stream._planner._runtime.clock
+    runtime = FakeRuntime()
+    stream, clock = stream_of(cluster, runtime=runtime), runtime.clock
     (task,) = stream.partitions({"t": {"0": 0, "1": 30}}, {"t": {"0": 10, "1": 30}})
     planned = clock.millis()
     assert task.value.planned_ms == planned
     (batch,) = read(cluster, task.value.wanted, planned)
     assert batch.column("timestamp").cast(pa.int64()).to_pylist() == [planned * 1000] * 10
-    clock.now -= 60  # type: ignore[attr-defined]
+    clock.now -= 60
     (later,) = stream.partitions({"t": {"0": 0, "1": 30}}, {"t": {"0": 10, "1": 30}})
     assert later.value.planned_ms == planned, "or a watermark would drop the rows as late"
 
@@ -73,7 +76,8 @@ def test_initial_offsets_do_not_move(cluster: FakeCluster) -> None:
 
 def test_waiting_for_more(cluster: FakeCluster) -> None:
     options = OPTIONS._replace(starting="earliest", min_offsets=100, max_delay_ms=60_000)
-    stream = stream_of(cluster, options)
+    runtime = FakeRuntime()
+    stream = stream_of(cluster, options, runtime)
     start, limit = stream.initialOffset(), stream.getDefaultReadLimit()
     assert limit == ReadMinRows(100)
     end = stream.latestOffset(start, limit)
@@ -81,7 +85,7 @@ def test_waiting_for_more(cluster: FakeCluster) -> None:
     cluster.store(T, messages(5, 10))
     assert stream.latestOffset(end, limit) == end
     assert stream.latestOffset(end, ReadAllAvailable()) == {"t": {"0": 15, "1": 30}}
-    stream._planner._runtime.sleep(61)
+    runtime.sleep(61)
     assert stream.latestOffset(end, limit) == {"t": {"0": 15, "1": 30}}
 
 

@@ -12,8 +12,10 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from kazoo.exceptions import ConnectionLoss
 
 from tools.admin import zookeeper_server
 from zk.access import UNSECURED, Access
@@ -94,3 +96,19 @@ def connect(to: str, *, gevent: bool = False, access: Access = UNSECURED) -> ZkC
         gevent=gevent,
         access=access,
     ).start()
+
+
+def kazoo_of(client: ZkClient) -> Any:
+    """The library's client, for what only it can do to a session."""
+    return client._zk
+
+
+def lost_answer(client: ZkClient) -> Any:
+    """The result of an asynchronous call whose answer was lost with the connection."""
+    lost = kazoo_of(client).handler.async_result()
+    lost.set_exception(ConnectionLoss())
+    return lost
+
+
+def break_connection(client: ZkClient) -> None:
+    kazoo_of(client)._connection._socket.shutdown(socket.SHUT_RDWR)

@@ -40,7 +40,7 @@ from zk.errors import (
 
 def expire(client: ZkClient) -> None:
     """End the client's session behind its back."""
-    other = KazooClient(client.connect, client_id=client._zk.client_id)
+    other = KazooClient(client.connect, client_id=server.kazoo_of(client).client_id)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         other.start()
@@ -50,7 +50,7 @@ def expire(client: ZkClient) -> None:
 
 def lose_answers(client: ZkClient, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Have the next request of that name carried out, but its answer lost."""
-    real: Callable[..., Any] = getattr(client._zk, name)
+    real: Callable[..., Any] = getattr(server.kazoo_of(client), name)
 
     def once(*args: Any, **kwargs: Any) -> Any:
         monkeypatch.undo()
@@ -58,11 +58,9 @@ def lose_answers(client: ZkClient, monkeypatch: pytest.MonkeyPatch, name: str) -
             real(*args, **kwargs).get()
         except kazoo_errors.KazooException:
             pass
-        lost = client._handler.async_result()
-        lost.set_exception(kazoo_errors.ConnectionLoss())
-        return lost
+        return server.lost_answer(client)
 
-    monkeypatch.setattr(client._zk, name, once)
+    monkeypatch.setattr(server.kazoo_of(client), name, once)
 
 
 @pytest.mark.parametrize("gevent", [False, True])
@@ -270,7 +268,7 @@ def test_writes_whose_answer_was_lost(client: ZkClient, monkeypatch: pytest.Monk
 def test_states_and_expiry(chroot: str, gevent: bool) -> None:
     client = server.connect(chroot, gevent=gevent)
     states: list[SessionState] = []
-    told = client._handler.event_object()
+    told = server.kazoo_of(client).handler.event_object()
 
     def listen(state: SessionState) -> None:
         states.append(state)
@@ -281,7 +279,7 @@ def test_states_and_expiry(chroot: str, gevent: bool) -> None:
     try:
         client.create("/e", ephemeral=True)
         first = client.session_id
-        client._zk._connection._socket.shutdown(socket.SHUT_RDWR)
+        server.break_connection(client)
         assert told.wait(10)
         assert states == [SessionState.SUSPENDED, SessionState.CONNECTED]
         assert client.session_id == first
@@ -300,9 +298,7 @@ def test_states_and_expiry(chroot: str, gevent: bool) -> None:
 def test_a_call_that_spans_an_expiry_fails(client: ZkClient) -> None:
     def issue() -> Any:
         client._sessions_lost += 1
-        lost = client._handler.async_result()
-        lost.set_exception(kazoo_errors.ConnectionLoss())
-        return lost
+        return server.lost_answer(client)
 
     with pytest.raises(SessionExpiredError):
         client._call("/a", issue)
@@ -349,9 +345,9 @@ def test_in_a_hurry_no_second_call_waits_for_a_server_that_is_silent(
 ) -> None:
     waited: list[float] = []
 
-    silent = client._handler.async_result()
+    silent = server.kazoo_of(client).handler.async_result()
     monkeypatch.setattr(silent, "wait", waited.append)
-    monkeypatch.setattr(client._zk, "get_async", lambda *_args, **_options: silent)
+    monkeypatch.setattr(server.kazoo_of(client), "get_async", lambda *_args, **_options: silent)
     client.hurry(0.01)
     with pytest.raises(ZkConnectionError):
         client.get("/")

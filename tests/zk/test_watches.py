@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import queue
-import socket
 from typing import Any
 
 import pytest
 
 from tests.fakes.zookeeper import FakeZooKeeper, Session
+from tests.zk import server
 from tests.zk.test_client import expire
 from zk.client import SessionState, ZkClient
 from zk.watches import WatchSet
@@ -111,7 +111,7 @@ def test_on_a_real_server(client: ZkClient) -> None:
     client.set("/ids/1", b"x")
     assert posted.get(timeout=10) == "one"
     watches.data("/ids/1", "one")
-    client._zk._connection._socket.shutdown(socket.SHUT_RDWR)
+    server.break_connection(client)
     assert posted.get(timeout=10) == "one"
     assert watches.data("/ids/1", "one") == (b"x", 1)
     client.delete("/ids/1")

@@ -179,7 +179,7 @@ def main(argv: list[str]) -> int:
         )
         return 1
     config = ConsumerConfig.from_properties(settings)
-    printing = _printing(args)
+    printing = printing_of(args)
     connector = ConsumerConnector(config)
     with at_end(lambda: _leave(connector, own_group)), _reporting(args, printing):
         return _consume(connector, topic_filter, printing)
@@ -196,7 +196,7 @@ def _leave(connector: ConsumerConnector, own_group: bool) -> None:
         print(f"ZooKeeper does not answer: {path} may stay there", file=sys.stderr, flush=True)
 
 
-def _printing(args: Arguments) -> Printing:
+def printing_of(args: Arguments) -> Printing:
     maximum = args.value("max-messages")
     return Printing(
         formatter_named(args.value("formatter"), parse_key_values(args.values("property"))),
@@ -233,7 +233,7 @@ def _read_from_brokers(args: Arguments) -> int:
         )
     offset = int(start) if start.isdecimal() else NO_OFFSET
     config = ConsumerConfig.from_properties(settings)
-    printing = _printing(args)
+    printing = printing_of(args)
     group = None if own_group else config.group_id
     consumer = StandaloneConsumer(endpoints, config, group=group)
     with at_end(consumer.close), _reporting(args, printing):

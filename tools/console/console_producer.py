@@ -160,7 +160,7 @@ def main(argv: list[str]) -> int:
     new = uses_new_producer(args)
     if not new and is_true(_reader_properties(args), "parse.headers"):
         PARSER.usage_and_exit("parse.headers needs --bootstrap-server or --new-producer")
-    properties = _new_properties(args) if new else _properties(args)
+    properties = new_producer_properties(args) if new else producer_properties(args)
     reader = _reader(args, properties)
     try:
         (_send_new if new else _send_old)(reader, properties)
@@ -252,7 +252,7 @@ def _servers(args: Arguments) -> str:
     return servers
 
 
-def _properties(args: Arguments) -> dict[str, str]:
+def producer_properties(args: Arguments) -> dict[str, str]:
     """The old producer's settings; those of the reader are among them, as in the original."""
     given = _given(args)
     properties = {"partitioner.class": OLD_PARTITIONER, **given, **_reader_properties(args)}
@@ -280,7 +280,7 @@ def _properties(args: Arguments) -> dict[str, str]:
     return properties
 
 
-def _new_properties(args: Arguments) -> dict[str, str]:
+def new_producer_properties(args: Arguments) -> dict[str, str]:
     """The new producer's settings, and those of the reader."""
     given = _given(args)
     properties = {**given, **_reader_properties(args)}

@@ -113,7 +113,7 @@ def scrub(
 ) -> list[Verdict]:
     """Check all sealed segments of the data directories; seal and repair what is asked for."""
     limits = Limits(0, config.log_index_interval_bytes, config.log_index_size_max_bytes)
-    segments = [segment for path in config.log_dirs for segment in _sealed_segments(path)]
+    segments = [segment for path in config.log_dirs for segment in sealed_segments(path)]
     sizes = [_size(segment.log_path) for segment in segments]
     verdicts = []
     progress = Progress(sum(sizes), "Scrubbing", bytes_per_second=bytes_per_second)
@@ -129,7 +129,7 @@ def scrub(
     return [verdict for verdict in verdicts if verdict.state != GONE]
 
 
-def _sealed_segments(path: str) -> list[Segment]:
+def sealed_segments(path: str) -> list[Segment]:
     """All segments of a data directory that take no more appends."""
     found = []
     for name in sorted(os.listdir(path)):

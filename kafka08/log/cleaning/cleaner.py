@@ -273,7 +273,7 @@ class LogCleaner:
         """
         now = self._clock.millis()
         cleanable = [
-            self._to_clean(log, clean_until(key))
+            self.to_clean(log, clean_until(key))
             for key, log in list(self._logs.items())
             if log.config.compact
             and self.state(key) is State.IDLE
@@ -292,7 +292,7 @@ class LogCleaner:
         self._enter(filthiest.topic_partition, State.IN_PROGRESS)
         return filthiest
 
-    def _to_clean(self, log: Log, clean_until: int) -> LogToClean:
+    def to_clean(self, log: Log, clean_until: int) -> LogToClean:
         key = log.topic_partition
         segments = log.segments
         bases = [segment.base_offset for segment in segments]

@@ -16,7 +16,7 @@ from kafka08.message.entry import BATCH, MAGIC_AT
 from kafka08.message.scan import family_end
 
 _HEADER: Final = MAGIC_AT + 1
-_FIRST_READ = 4 << 10
+FIRST_READ = 4 << 10
 _LONG_READ = 64 << 10
 # This many bytes of unknown entries are read for one answer, which takes 2 ms.
 _LONGEST = 16 << 20
@@ -57,7 +57,7 @@ class OneFamily:
         is_inside = self.start <= position < self.stop
         at = begin = self.stop if is_inside else position
         is_batches = self.is_batches
-        want = _FIRST_READ
+        want = FIRST_READ
         while at < end:
             if at - begin >= _LONGEST:
                 end = at

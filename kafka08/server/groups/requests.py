@@ -68,7 +68,7 @@ class GroupRequests:
         self._runtime = runtime
         self._wake = runtime.event()
         self._sleeps_until = 0.0
-        self._loop = Loop(runtime, "group-timers", self._run_timers)
+        self._loop = Loop(runtime, "group-timers", self.run_timers)
 
     def start(self) -> None:
         self._loop.start()
@@ -190,7 +190,7 @@ class GroupRequests:
 
     # Timers
 
-    def _run_timers(self) -> None:
+    def run_timers(self) -> None:
         """Sleep until the next deadline and act on it."""
         now = self._runtime.clock.monotonic()
         at = self.coordinator.timers.next

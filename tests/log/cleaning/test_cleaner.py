@@ -114,12 +114,12 @@ class TestSelection:
         ("checkpoint", "first"), [(None, 0), (0, 0), (1, 0), (2, 2), (3, 2), (4, 4), (5, 4)]
     )
     def test_a_checkpoint_is_moved_down_to_a_segment_base(
-        self, log: Log, checkpoint: int | None, first: int
+        self, log: Log, tmp_path: Path, checkpoint: int | None, first: int
     ) -> None:
-        cleaner = cleaner_of(log)
         if checkpoint is not None:
-            cleaner._record(log, checkpoint)
-        found = cleaner._to_clean(log, log.log_end_offset)
+            OffsetCheckpoint(str(tmp_path / CHECKPOINT)).write({KEY: checkpoint})
+        cleaner = cleaner_of(log)
+        found = cleaner.to_clean(log, log.log_end_offset)
         assert (found.first_dirty_offset, found.end_offset) == (first, 4)
 
     def test_a_checkpoint_before_or_behind_the_log_is_void(self, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ class TestSelection:
         for wrong in (3, 106):
             OffsetCheckpoint(str(tmp_path / CHECKPOINT)).write({KEY: wrong})
             cleaner = cleaner_of(log)
-            assert cleaner._to_clean(log, log.log_end_offset).first_dirty_offset == 100
+            assert cleaner.to_clean(log, log.log_end_offset).first_dirty_offset == 100
         assert recorded(tmp_path) == "0\n1\nt 0 100\n"  # it could become right again otherwise
 
 

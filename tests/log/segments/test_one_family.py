@@ -93,7 +93,7 @@ def test_readers_share_what_they_found(fd: int) -> None:
 
 def test_a_look_at_unknown_entries_is_bounded(fd: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(one_family, "_LONGEST", 3 * len(OLD))
-    monkeypatch.setattr(one_family, "_FIRST_READ", len(OLD))
+    monkeypatch.setattr(one_family, "FIRST_READ", len(OLD))
     monkeypatch.setattr(one_family, "_LONG_READ", len(OLD))
     data = OLD * 10 + LONG_OLD * 2
     os.pwrite(fd, data, 0)
@@ -129,8 +129,8 @@ def test_it_agrees_with_a_look_at_every_entry(first_read: int, data: st.DataObje
     """Appends of any sets, cuts and reads in any order."""
     fd, known, stored = open_unnamed("entries"), OneFamily(), b""
     sets = st.lists(st.sampled_from([OLD, TIMED, BATCH, LONG_OLD, LONG_BATCH]), min_size=1)
-    before = one_family._FIRST_READ
-    one_family._FIRST_READ = first_read
+    before = one_family.FIRST_READ
+    one_family.FIRST_READ = first_read
     try:
         for action in data.draw(st.lists(st.sampled_from("aarrc"), max_size=30)):
             starts = [each.position for each in iter_entries(stored)]
@@ -153,7 +153,7 @@ def test_it_agrees_with_a_look_at_every_entry(first_read: int, data: st.DataObje
                 # the same once more
                 assert known.end(fd, position, end) == expected
     finally:
-        one_family._FIRST_READ = before
+        one_family.FIRST_READ = before
         os.close(fd)
 
 

@@ -40,13 +40,19 @@ class Followed:
             [ADMIN.principal], allow_everyone, AuditLog(self.runtime.clock)
         )
         zk: Any = self.session
-        self.changes = AclChanges(runtime, zk, AclStore(zk, self.runtime.sleep), self.authorizer)
+        self.own_store = AclStore(zk, self.runtime.sleep)
+        self.changes = AclChanges(runtime, zk, self.own_store, self.authorizer)
         other: Any = Session(self.server)
         self.store = AclStore(other, self.runtime.sleep)
 
+    @property
+    def waiting(self) -> list[int]:
+        """How many readings of each kind of notices are due."""
+        return [each._queue.qsize() for each in self.changes.notices]
+
     def step(self) -> None:
-        for each in self.changes.notices:
-            if each._queue.qsize():
+        for each, count in zip(self.changes.notices, self.waiting, strict=True):
+            if count:
                 each.step()
 
     def reads(self, topic: str, requester: Requester = ALICE) -> bool:
@@ -88,15 +94,15 @@ def test_changes_are_followed(followed: Followed) -> None:
 
 def test_a_change_during_the_first_reading_is_not_missed(followed: Followed) -> None:
     """The watch is armed before anything is read."""
-    original = followed.changes._store.resources
+    original = followed.own_store.resources
 
     def late() -> Any:
         yield from original()
         followed.store.add(T, [ALICE_READS])
 
-    followed.changes._store.resources = late  # type: ignore[method-assign]
+    followed.own_store.resources = late  # type: ignore[method-assign]
     followed.changes.start()
-    followed.changes._store.resources = original  # type: ignore[method-assign]
+    followed.own_store.resources = original  # type: ignore[method-assign]
     followed.step()
     assert followed.reads("t")
 
@@ -180,7 +186,7 @@ def test_a_change_without_a_notice_is_found_after_a_while(followed: Followed) ->
     assert followed.reads("t")
     followed.changes.refresh()
     followed.changes.refresh()  # one reading is enough
-    assert followed.changes.notices[0]._queue.qsize() == 1
+    assert followed.waiting[0] == 1
 
 
 def test_slow_readings_are_rare(followed: Followed) -> None:
@@ -191,10 +197,10 @@ def test_slow_readings_are_rare(followed: Followed) -> None:
     followed.session.before = None
     followed.runtime.clock.advance(60)
     followed.changes.refresh()
-    assert followed.changes.notices[0]._queue.qsize() == 0
+    assert followed.waiting[0] == 0
     followed.runtime.clock.advance(3600)
     followed.changes.refresh()
-    assert followed.changes.notices[0]._queue.qsize() == 1
+    assert followed.waiting[0] == 1
 
 
 def test_a_notice_that_is_not_understood_has_everything_read(

@@ -96,7 +96,7 @@ def test_old_notices_are_removed(followed: Followed) -> None:
 
 def test_a_new_session_is_looked_through(followed: Followed) -> None:
     followed.configs.start()
-    followed.rig.zookeeper._child_watches.clear()
+    followed.rig.zookeeper.forget_watches()
     followed.notify("topics/t")
     followed.configs.session_expired()
     followed.configs.changes.step()

@@ -358,4 +358,4 @@ def test_requests_that_fail_leave_nothing(held: Held) -> None:
         with pytest.raises(ProtocolError):
             held.rig.send(frame)
     assert held.throttle.timer is not None
-    assert not held.throttle.timer._worked
+    assert not held.throttle.timer.worked

@@ -239,12 +239,16 @@ def test_a_process_that_cannot_be_started(rig: Rig) -> None:
     rig.lead()
     fill(rig)
 
-    def refuses(stretches: Sequence[Stretch]) -> Any:
-        raise OSError(errno.EAGAIN, "no")
+    errors = [OSError(errno.EAGAIN, "no")]
 
-    tasks = tasks_of(rig, refuses)
+    def start(stretches: Sequence[Stretch]) -> Any:
+        if errors:
+            raise errors.pop()
+        return InlineProcess(stretches)
+
+    tasks = tasks_of(rig, start)
     tasks.work()
-    tasks._start = InlineProcess
+    assert not any(segment.rebuilt for segment in rig.logs.logs[KEY].segments)
     tasks.work()
     assert any(segment.rebuilt for segment in rig.logs.logs[KEY].segments)
 
@@ -283,7 +287,7 @@ def test_a_stop_kills_the_process(rig: Rig) -> None:
             return []
 
     tasks = tasks_of(rig, Stuck)
-    rig.runtime.while_waiting.append(tasks._loop.stopping.set)
+    rig.runtime.while_waiting.append(tasks.stop)
     tasks.work()
     assert started[0].killed
 

@@ -639,9 +639,9 @@ def test_partitions_spread_over_the_fetchers_of_a_leader(make_rig: Callable[...,
         fetchers.add_fetcher_for_partition(rig.follow(partition=number), LEADER)
     names = [task.name for task in rig.runtime.tasks]
     assert sorted(names) == [f"ReplicaFetcherThread-{lane}-{ME}" for lane in range(3)]
-    assert sorted(map(len, fetchers._fetchers.values())) == [4, 4, 4]
+    assert sorted(map(len, fetchers.fetchers)) == [4, 4, 4]
     fetchers.remove_fetcher_for_partitions([TopicPartition("t", number) for number in range(12)])
-    assert {len(fetcher) for fetcher in fetchers._fetchers.values()} == {0}
+    assert {len(fetcher) for fetcher in fetchers.fetchers} == {0}
 
 
 def test_idle_fetchers_end_and_busy_ones_stay(rig: Rig) -> None:
@@ -651,7 +651,7 @@ def test_idle_fetchers_end_and_busy_ones_stay(rig: Rig) -> None:
     fetchers.add_fetcher_for_partition(rig.follow(partition=1), second)
     fetchers.remove_fetcher_for_partitions([TopicPartition("t", 0)])
     fetchers.shutdown_idle_fetchers()
-    assert {leader for leader, _ in fetchers._fetchers} == {second}
+    assert {fetcher.leader for fetcher in fetchers.fetchers} == {second}
 
 
 def test_a_fetcher_that_gets_work_while_another_is_stopped_goes_on(
@@ -675,18 +675,16 @@ def test_a_fetcher_that_gets_work_while_another_is_stopped_goes_on(
     monkeypatch.setattr(ReplicaFetcher, "stop", stop_slowly)
     fetchers.shutdown_idle_fetchers()
     assert stopped == [leaders[0]]
-    assert {leader: len(each) for (leader, _), each in fetchers._fetchers.items()} == {
-        leaders[1]: 1
-    }
+    assert {each.leader: len(each) for each in fetchers.fetchers} == {leaders[1]: 1}
 
 
 def test_stopping_ends_all_and_starts_none_any_more(rig: Rig) -> None:
     fetchers = manager(rig)
     fetchers.add_fetcher_for_partition(rig.follow(), LEADER)
     fetchers.stop()
-    assert fetchers._fetchers == {}
+    assert fetchers.fetchers == []
     fetchers.add_fetcher_for_partition(rig.follow(), LEADER)
-    assert fetchers._fetchers == {}
+    assert fetchers.fetchers == []
 
 
 def test_stopping_closes_the_channel_before_it_waits(pair: Pair) -> None:
@@ -709,5 +707,5 @@ def test_a_leaving_broker_goes_on_with_what_it_follows_and_begins_nothing(
     fetchers.add_fetcher_for_partition(kept, LEADER)
     fetchers.leave()
     fetchers.add_fetcher_for_partition(late, LEADER)
-    (fetcher,) = fetchers._fetchers.values()
+    (fetcher,) = fetchers.fetchers
     assert list(fetcher._positions) == [kept.topic_partition]

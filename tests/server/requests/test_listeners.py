@@ -41,14 +41,16 @@ def bound(**properties: str) -> Any:
         Failures(FakeClock()),
         connection_limits(config, listeners, FakeClock()),
     )
-    for _, sock in server._sockets:
+    listeners = []
+    for listener, sock in server._sockets:
         sock.close()
-    return server, certificates
+        listeners.append(listener)
+    return listeners, certificates
 
 
 def test_without_tls_there_are_no_certificates() -> None:
-    server, certificates = bound(port="0", **{"host.name": "127.0.0.1"})
-    assert [listener.tls for listener, _ in server._sockets] == [None]
+    listeners, certificates = bound(port="0", **{"host.name": "127.0.0.1"})
+    assert [listener.tls for listener in listeners] == [None]
     assert certificates.servers == {}
     runtime = ThreadRuntime()
     assert certificates.connector(runtime) is runtime
@@ -62,8 +64,7 @@ def test_listeners_have_settings_of_their_own(stores: dict[str, str]) -> None:
         "listener.name.a.ssl.principal.mapping.rules": "RULE:^CN=(.*?),.*$/$1/",
         "inter.broker.listener.name": "A",
     }
-    server, certificates = bound(**own, **stores)
-    plain, first, second = (listener for listener, _ in server._sockets)
+    (plain, first, second), certificates = bound(**own, **stores)
     assert plain.tls is None and set(certificates.servers) == {"A", "B"}
     assert first.tls.context.verify_mode.name == "CERT_REQUIRED"
     assert second.tls.context.verify_mode.name == "CERT_NONE"

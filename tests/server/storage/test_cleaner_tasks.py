@@ -26,40 +26,44 @@ from tests.log.cleaning.test_cleaner import Stuck
 
 def tasks_of(
     tmp_path: Path, start: Any = None, report: Any = None, **settings: Any
-) -> tuple[CleanerTasks, Any, Any]:
+) -> tuple[CleanerTasks, FakeRuntime, Any, Any]:
+    """Started: each ``run`` is one round of its loops."""
     log = compacted_log(tmp_path, segment_bytes=170)
     put_keys(log, "abacx")
     cleaner = cleaner_of(log, **({"start": start} if start else {}))
     runtime = FakeRuntime()
     tasks = CleanerTasks(broker_config(tmp_path, **settings), runtime, cleaner, no_bound, report)
-    return tasks, cleaner, log
+    tasks.start()
+    return tasks, runtime, cleaner, log
+
+
+def run(runtime: FakeRuntime) -> None:
+    runtime.step("kafka-log-cleaner-thread-")
 
 
 def test_what_is_dirty_is_cleaned_then_it_waits(tmp_path: Path) -> None:
-    tasks, _, log = tasks_of(tmp_path, log_cleaner_backoff_ms=700)
-    clock = tasks._runtime.clock
-    tasks._work(0)
+    _, runtime, _, log = tasks_of(tmp_path, log_cleaner_backoff_ms=700)
+    run(runtime)
     assert keys(log) == "bacx"
-    begun = clock.now
-    tasks._work(0)
-    assert clock.now == pytest.approx(begun + 0.7)
+    begun = runtime.clock.now
+    run(runtime)
+    assert runtime.clock.now == pytest.approx(begun + 0.7)
 
 
 def test_without_a_backoff_it_does_not_spin(tmp_path: Path) -> None:
-    tasks, _, _ = tasks_of(tmp_path, log_cleaner_backoff_ms=0)
-    tasks._work(0)
-    begun = tasks._runtime.clock.now
-    tasks._work(0)
-    assert tasks._runtime.clock.now > begun
+    _, runtime, _, _ = tasks_of(tmp_path, log_cleaner_backoff_ms=0)
+    run(runtime)
+    begun = runtime.clock.now
+    run(runtime)
+    assert runtime.clock.now > begun
 
 
 def test_a_stop_ends_a_cleaning_in_the_middle(tmp_path: Path) -> None:
-    tasks, cleaner, log = tasks_of(tmp_path, Stuck)
-    runtime: Any = tasks._runtime
+    tasks, runtime, cleaner, log = tasks_of(tmp_path, Stuck)
     runtime.while_waiting.append(lambda: None)
-    runtime.while_waiting.append(tasks._loops[0].stopping.set)
+    runtime.while_waiting.append(tasks.stop)
     begun = runtime.clock.now
-    tasks._work(0)
+    run(runtime)
     assert Stuck.last.killed and cleaner.state(KEY) is State.IDLE
     assert runtime.clock.now <= begun + 2 * POLL_SECONDS
     assert keys(log) == "abacx"
@@ -67,13 +71,13 @@ def test_a_stop_ends_a_cleaning_in_the_middle(tmp_path: Path) -> None:
 
 def test_a_failing_disk_is_told(tmp_path: Path, monkeypatch: Any) -> None:
     told: list[DiskFailure] = []
-    tasks, cleaner, log = tasks_of(tmp_path, report=told.extend)
+    _, runtime, cleaner, log = tasks_of(tmp_path, report=told.extend)
 
     def fail(fd: int) -> None:
         raise OSError("cannot sync")
 
     monkeypatch.setattr(os, "fsync", fail)
-    tasks._work(0)
+    run(runtime)
     ((directory, error),) = told
     assert directory == str(tmp_path) and isinstance(error, SyncError)
     assert cleaner.state(KEY) is State.IDLE
@@ -81,10 +85,9 @@ def test_a_failing_disk_is_told(tmp_path: Path, monkeypatch: Any) -> None:
 
 
 def test_one_loop_for_each_thread(tmp_path: Path) -> None:
-    tasks, _, _ = tasks_of(tmp_path, log_cleaner_threads=3)
-    tasks.start()
-    assert [loop.name for loop in tasks._loops] == [
+    tasks, runtime, _, _ = tasks_of(tmp_path, log_cleaner_threads=3)
+    assert [task.name for task in runtime.tasks] == [
         f"kafka-log-cleaner-thread-{number}" for number in range(3)
     ]
     tasks.stop()
-    assert all(loop.stopping.is_set() for loop in tasks._loops)
+    assert all(task.ended for task in runtime.tasks)

@@ -63,11 +63,10 @@ class Tasks:
 
     def run(self, name: str, times: int) -> list[float]:
         """Seconds after the start at which one job ran."""
-        (loop,) = [loop for loop in self.scheduler._loops if loop.name == name]
         self.runtime.clock.now = self.began
         self.calls.clear()
         for _ in range(times):
-            loop._work()
+            assert self.runtime.step(name) == 1
         return [at - self.began for _, at in self.calls]
 
 
@@ -121,7 +120,7 @@ def test_a_rolled_segment_is_flushed_off_the_loop(tasks: Tasks) -> None:
     tasks.effects.rolled(log)  # type: ignore[arg-type]
     # rolled again before its turn
     log.segments.append(SimpleNamespace(base_offset=40, path="/none/40.log"))
-    tasks.tasks._flush_next()
+    tasks.runtime.step("log-flusher")
     assert log.flushed == [17]
     assert tasks.runtime.pooled == ["flush", "seal_rolled"]
 
@@ -130,8 +129,8 @@ def test_a_flush_that_fails_is_not_the_end(tasks: Tasks) -> None:
     good = RolledLog(5)
     tasks.effects.rolled(RolledLog(17, OSError("as told")))  # type: ignore[arg-type]
     tasks.effects.rolled(good)  # type: ignore[arg-type]
-    tasks.tasks._flush_next()
-    tasks.tasks._flush_next()
+    tasks.runtime.step("log-flusher")
+    tasks.runtime.step("log-flusher")
     assert good.flushed == [5]
     assert [(path, str(error)) for path, error in tasks.errors] == [("/d", "as told")]
 

@@ -186,7 +186,7 @@ class Shown(NamedTuple):
 
 
 def test_no_message_is_printed_after_the_report(capfdbinary: Any) -> None:
-    printer = Printer(console_consumer._printing(console_consumer.PARSER.parse([])))
+    printer = Printer(console_consumer.printing_of(console_consumer.PARSER.parse([])))
 
     def messages() -> Iterator[Shown]:
         yield Shown(b"a")

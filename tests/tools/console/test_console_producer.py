@@ -97,7 +97,7 @@ def test_options_become_settings() -> None:
 
     def settings(*options: str) -> dict[str, str]:
         parser = console_producer.PARSER
-        made.append(console_producer._properties(parser.parse([*REQUIRED, *options])))
+        made.append(console_producer.producer_properties(parser.parse([*REQUIRED, *options])))
         properties: dict[str, str] = made[-1]
         return properties
 
@@ -118,7 +118,7 @@ def test_options_become_settings_of_the_new_producer(tmp_path: Path) -> None:
     def settings(*options: str) -> dict[str, str]:
         args = console_producer.PARSER.parse(["--topic", "t", *options])
         assert console_producer.uses_new_producer(args)
-        return console_producer._new_properties(args)
+        return console_producer.new_producer_properties(args)
 
     old = settings("--new-producer", "--broker-list", "a:1")
     assert old["bootstrap.servers"] == "a:1"
@@ -153,7 +153,7 @@ def test_properties_of_the_old_producer(tmp_path: Path) -> None:
     options = ["--topic", "t", "--bootstrap-server", "b:2", "--old-producer"]
     args = console_producer.PARSER.parse([*options, "--producer.config", str(config)])
     assert not console_producer.uses_new_producer(args)
-    merged = console_producer._properties(args)
+    merged = console_producer.producer_properties(args)
     assert merged["metadata.broker.list"] == "b:2"
     assert merged["request.required.acks"] == "-1"
     assert merged["producer.type"] == "sync"

@@ -170,7 +170,7 @@ class TestRepair:
         for steps in range(30):
             path = tmp_path / str(steps)
             shutil.copytree(pristine, path)
-            segment = log_scrub._sealed_segments(str(path))[0]
+            segment = log_scrub.sealed_segments(str(path))[0]
             flip(Path(segment.log_path), 321)
             left = [steps]
 

@@ -53,7 +53,7 @@ class TestCheck:
 
     def test_a_thousand_flipped_bits(self, data: Path) -> None:
         """Each of them, wherever it is: in offsets and sizes too, which no message's crc covers."""
-        segments = log_scrub._sealed_segments(str(data))
+        segments = log_scrub.sealed_segments(str(data))
         noise = random.Random(11)
         for _ in range(1000):
             segment = noise.choice(segments)
@@ -81,7 +81,7 @@ class TestCheck:
     def test_what_a_broker_changes_meanwhile_is_no_damage(
         self, data: Path, monkeypatch: pytest.MonkeyPatch, what: str
     ) -> None:
-        segment = log_scrub._sealed_segments(str(data))[1]
+        segment = log_scrub.sealed_segments(str(data))[1]
         path = Path(segment.log_path)
         sum_up = integrity.sum_up
 
@@ -112,7 +112,7 @@ class TestCheck:
             yield
 
         monkeypatch.setattr(integrity, "sum_up", failing)
-        verdict = verdict_of(log_scrub._sealed_segments(str(data))[0])
+        verdict = verdict_of(log_scrub.sealed_segments(str(data))[0])
         assert (verdict.state, verdict.damage) == ("damaged", "cannot be read: Input/output error")
 
 

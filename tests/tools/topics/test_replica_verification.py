@@ -23,8 +23,10 @@ def messages(*texts: str, base: int = 0) -> bytes:
     return encode_set([(None, text.encode()) for text in texts], base_offset=base)
 
 
-def verifier(*partitions: TopicPartition, interval_ms: int = 1000) -> Verifier:
-    return Verifier(dict.fromkeys(partitions, 0), FakeClock(), interval_ms)
+def verifier(
+    *partitions: TopicPartition, interval_ms: int = 1000, clock: FakeClock | None = None
+) -> Verifier:
+    return Verifier(dict.fromkeys(partitions, 0), clock or FakeClock(), interval_ms)
 
 
 def test_agreement_goes_on_up_to_the_shortest_copy_and_the_high_watermark() -> None:
@@ -71,8 +73,8 @@ def test_offsets_that_differ_end_it() -> None:
 
 
 def test_the_largest_lag_is_reported_after_each_interval() -> None:
-    subject = verifier(T0, U0)
-    clock: Any = subject._clock
+    clock = FakeClock()
+    subject = verifier(T0, U0, clock=clock)
     one = messages("a")
     copies = {T0: {1: Copy(1, one)}, U0: {1: Copy(7, one), 2: Copy(8, one)}}
     clock.now_ms += 1000
