@@ -18,12 +18,12 @@ from kafka08.secret_files import warn_if_open
 from kafka08.security import jaas
 from kafka08.security.jaas import DIGEST_MODULE, LoginModule
 from kafka08.zookeeper_settings import JAAS_CONFIG, ZooKeeperSecurity
-from zk.access import Access, Hidden
+from zk.access import Hidden, NodeAccess
 
 _FILE, _SECTION = "java.security.auth.login.config", "zookeeper.sasl.clientconfig"
 
 
-def access_of(settings: ZooKeeperSecurity, environ: Mapping[str, str] | None = None) -> Access:
+def access_of(settings: ZooKeeperSecurity, environ: Mapping[str, str] | None = None) -> NodeAccess:
     """Raises ConfigError."""
     context = _context(settings) if settings.zookeeper_ssl_client_enable else None
     login = _login(settings, os.environ if environ is None else environ)
@@ -33,7 +33,7 @@ def access_of(settings: ZooKeeperSecurity, environ: Mapping[str, str] | None = N
             f"zookeeper.set.acl is true, and there is no login ({JAAS_CONFIG}) and no certificate "
             "(zookeeper.ssl.keystore.location) to which the nodes would belong."
         )
-    return Access(context, login, settings.zookeeper_set_acl)
+    return NodeAccess(context, login, settings.zookeeper_set_acl)
 
 
 def _context(settings: ZooKeeperSecurity) -> Callable[[], ssl.SSLContext]:

@@ -11,7 +11,7 @@ import pytest
 from kafka08.errors import ConfigError
 from kafka08.zookeeper import access_of
 from kafka08.zookeeper_settings import ZooKeeperSecurity
-from zk.access import Access
+from zk.access import NodeAccess
 
 TLS = Path(__file__).parent / "golden" / "tls"
 MODULE = "org.apache.zookeeper.server.auth.DigestLoginModule required "
@@ -23,13 +23,13 @@ SSL = {
 }
 
 
-def access(properties: dict[str, str], environ: dict[str, str] | None = None) -> Access:
+def access(properties: dict[str, str], environ: dict[str, str] | None = None) -> NodeAccess:
     return access_of(ZooKeeperSecurity.from_properties(properties), environ or {})
 
 
 def test_by_default_there_is_nothing() -> None:
-    assert access({}) == Access()
-    assert access({**SSL, "zookeeper.ssl.client.enable": "false"}) == Access()
+    assert access({}) == NodeAccess()
+    assert access({**SSL, "zookeeper.ssl.client.enable": "false"}) == NodeAccess()
 
 
 def test_tls() -> None:

@@ -33,7 +33,7 @@ class Hidden(str):
     __str__ = __repr__
 
 
-class Access(NamedTuple):
+class NodeAccess(NamedTuple):
     """``context`` is asked for the TLS context of each connection. ``login`` is "user:password" for
     ZooKeeper's scheme digest."""
 
@@ -46,7 +46,7 @@ class Access(NamedTuple):
         return acl_of(path) if self.set_acl else None
 
 
-UNSECURED = Access()
+UNSECURED = NodeAccess()
 
 
 def acl_of(path: str) -> tuple[Acl, ...]:

@@ -23,7 +23,7 @@ from kazoo.protocol.states import KazooState
 from kazoo.security import ACL, Id
 
 from kafka08.errors import ConfigError
-from zk.access import UNSECURED, Access, Acl, Hidden
+from zk.access import UNSECURED, Acl, Hidden, NodeAccess
 from zk.batches import Together
 from zk.errors import (
     BadVersionError,
@@ -157,7 +157,7 @@ class ZkClient:
         call_timeout_ms: int | None = None,
         gevent: bool = False,
         create_chroot: bool = True,
-        access: Access = UNSECURED,
+        access: NodeAccess = UNSECURED,
     ) -> None:
         self.connect = connect
         self.session_timeout_ms = session_timeout_ms

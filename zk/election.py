@@ -24,7 +24,7 @@ NO_CONTROLLER = -1
 INITIAL_EPOCH = 1
 
 
-class Election(NamedTuple):
+class ControllerElection(NamedTuple):
     """``leader`` is a broker id, -1 for none; ``is_ours``: this session holds /controller."""
 
     leader: int
@@ -38,14 +38,14 @@ class Epoch(NamedTuple):
     version: int
 
 
-def read_controller(client: ZkClient) -> Election:
+def read_controller(client: ZkClient) -> ControllerElection:
     """The holder of /controller. Raises MalformedNodeError."""
     found = client.get_if_exists(znodes.CONTROLLER)
     if found is None:
-        return Election(NO_CONTROLLER, False)
+        return ControllerElection(NO_CONTROLLER, False)
     data, stat = found
     leader = znodes.decode_controller(znodes.CONTROLLER, data).broker_id
-    return Election(leader, stat.ephemeral_owner == client.session_id)
+    return ControllerElection(leader, stat.ephemeral_owner == client.session_id)
 
 
 def watch_controller(watches: WatchSet, event: Any) -> int:
@@ -56,7 +56,7 @@ def watch_controller(watches: WatchSet, event: Any) -> int:
     return znodes.decode_controller(znodes.CONTROLLER, found[0]).broker_id
 
 
-def elect(client: ZkClient, broker_id: int, clock: Clock) -> Election:
+def elect(client: ZkClient, broker_id: int, clock: Clock) -> ControllerElection:
     """Create /controller unless it exists; returns its holder.
 
     ``leader`` may be our id with ``is_ours`` false: the node of our former session, which will
@@ -74,7 +74,7 @@ def elect(client: ZkClient, broker_id: int, clock: Clock) -> Election:
             )
         return current
     logger.info("%d successfully elected as leader", broker_id)
-    return Election(broker_id, True)
+    return ControllerElection(broker_id, True)
 
 
 def read_epoch(client: ZkClient) -> Epoch | None:

@@ -22,7 +22,7 @@ def handler(gevent: bool, context: Context | None = None) -> Any:
 def _greenlets() -> Any:
     from kazoo.handlers.gevent import SequentialGeventHandler
 
-    class Handler(SequentialGeventHandler):  # type: ignore[misc]
+    class GreenletHandler(SequentialGeventHandler):  # type: ignore[misc]
         """Asks the kernel first which sockets are ready.
 
         kazoo selects twice per request, and gevent creates a new selector each time, which takes
@@ -40,13 +40,13 @@ def _greenlets() -> Any:
                     return [each for each in rlist if each.fileno() in ready], [], []
             return super().select(rlist, wlist, xlist, timeout)
 
-    return Handler
+    return GreenletHandler
 
 
 def _with_tls(kind: Any, context: Context, gevent: bool) -> Any:
     secured = _greenlet_socket if gevent else _thread_socket
 
-    class Handler(kind):  # type: ignore[misc]
+    class TlsHandler(kind):  # type: ignore[misc]
         def create_connection(
             self, address: Any, hostname: str = "", timeout: float | None = None, **_: Any
         ) -> Any:
@@ -66,7 +66,7 @@ def _with_tls(kind: Any, context: Context, gevent: bool) -> Any:
             ready = [each for each in rlist if hasattr(each, "pending") and each.pending()]
             return (ready, [], []) if ready else super().select(rlist, wlist, xlist, timeout)
 
-    return Handler()
+    return TlsHandler()
 
 
 def _thread_socket(sock: Any, context: ssl.SSLContext, host: str) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from kafka08.client.admin import AdminClient, RemoteError
 from kafka08.errors import NO_ERROR, LaterCode, ProtocolError, meaning_of
 from kafka08.protocol import acl_schemas as a
-from kafka08.security.acl_filters import AclFilter, ResourceFilter
+from kafka08.security.acl_filters import ResourceFilter, RuleFilter
 from kafka08.security.acls import (
     Acl,
     Operation,
@@ -28,7 +28,7 @@ class AclClient:
         self._admin = admin
 
     def describe(
-        self, resources: ResourceFilter, acls: AclFilter
+        self, resources: ResourceFilter, acls: RuleFilter
     ) -> list[tuple[Resource, list[Acl]]]:
         found = self._admin.call(a.DescribeAclsRequest(*_wire(resources, acls)))
         _check(found.error, found.message)
@@ -46,7 +46,7 @@ class AclClient:
         for result in self._admin.call(a.CreateAclsRequest(creations)).results:
             _check(*result)
 
-    def delete(self, filters: Sequence[tuple[ResourceFilter, AclFilter]]) -> None:
+    def delete(self, filters: Sequence[tuple[ResourceFilter, RuleFilter]]) -> None:
         """Delete the rules that one of the filters takes, if there are any."""
         asked = [a.AclFilter(*_wire(*each)) for each in filters]
         for result in self._admin.call(a.DeleteAclsRequest(asked)).results:
@@ -56,7 +56,7 @@ class AclClient:
 
 
 def _wire(
-    resources: ResourceFilter, acls: AclFilter
+    resources: ResourceFilter, acls: RuleFilter
 ) -> tuple[int, str | None, str | None, str | None, int, int, int]:
     """The fields of both filters in the order of the schemas."""
     return (

@@ -19,7 +19,7 @@ from kafka08.controller.batch import ControllerBrokerRequestBatch, Outgoing
 from kafka08.controller.channels import ControllerChannelManager
 from kafka08.controller.context import ControllerContext, LiveBroker, PartitionAndReplica
 from kafka08.controller.deletion import TopicDeletionManager
-from kafka08.controller.log_ends import FetchLogEnds, LogEnds
+from kafka08.controller.log_ends import FetchLogEnds, ReplicaLogEnds
 from kafka08.controller.partitions import PartitionStateMachine
 from kafka08.controller.preferred import PreferredReplicaElection
 from kafka08.controller.reassignment import Reassignment
@@ -79,12 +79,12 @@ class ActiveController:
         client_id = f"id_{self._id}-host_{config.host_name or 'null'}-port_{config.port}"
         self._batch = batch = ControllerBrokerRequestBatch(context, self._id, client_id)
         send = self._channels.send
-        self._log_ends = LogEnds(
+        self._log_ends = ReplicaLogEnds(
             runtime,
             lambda broker, partitions: fetch_log_ends(broker, partitions, LATEST_TIME),
             lambda asked, ends: post(events.LogEndsFetched(number, asked, ends)),
         )
-        self._later_formats = LogEnds(
+        self._later_formats = ReplicaLogEnds(
             runtime,
             lambda broker, partitions: fetch_log_ends(broker, partitions, LATER_FORMATS_TIME),
             lambda asked, ends: post(events.LaterFormatsFetched(number, asked, ends)),

@@ -119,7 +119,7 @@ class Controller:
         """Resign, delete /controller if it is ours, end every task. May be repeated."""
         self._stopping.set()
         self._wake.set()
-        self._queue.put(events.Shutdown())
+        self._queue.put(events.Stop())
         if self._task is not None and not self._task.join(STOP_SECONDS):
             logger.warning("%sThe controller is slow to stop", self._prefix)
 
@@ -185,7 +185,7 @@ class Controller:
 
     def step(self, event: Any) -> None:
         """Take one event."""
-        if isinstance(event, events.Shutdown):
+        if isinstance(event, events.Stop):
             self._shut_down()
         elif isinstance(event, events.SessionExpired):
             self._sessions_handled += 1

@@ -15,7 +15,7 @@ from kafka08.common import TopicPartition
 from kafka08.controller.log_ends import Ends
 
 
-class Event:
+class ControllerEvent:
     """Does not change; equal to events of the same class with the same values."""
 
     def __eq__(self, other: object) -> bool:
@@ -29,30 +29,30 @@ class Event:
         return f"{type(self).__name__}({values})"
 
 
-class TermEvent(Event):
+class TermEvent(ControllerEvent):
     """An event that only the term which asked for it handles."""
 
     def __init__(self, term: int) -> None:
         self.term = term
 
 
-class Startup(Event):
+class Startup(ControllerEvent):
     """The loop has started: watch /controller and stand for election."""
 
 
-class Shutdown(Event):
+class Stop(ControllerEvent):
     """The last event: resign and leave."""
 
 
-class SessionExpired(Event):
+class SessionExpired(ControllerEvent):
     """A new ZooKeeper session replaced one that ended; its ephemeral nodes are gone."""
 
 
-class ControllerChanged(Event):
+class ControllerChanged(ControllerEvent):
     """/controller was created, changed or deleted."""
 
 
-class ControlledShutdown(Event):
+class ControlledShutdown(ControllerEvent):
     """A broker is about to stop. ``reply`` takes the answer."""
 
     def __init__(self, broker_id: int, reply: Any) -> None:

@@ -64,7 +64,7 @@ def fetch_log_ends(
     }
 
 
-class LogEnds:
+class ReplicaLogEnds:
     """``answered(number, ends)`` is called on a task once every broker asked has answered, or
     failed to; ``number`` counts the calls of ``ask``."""
 

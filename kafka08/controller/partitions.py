@@ -14,7 +14,7 @@ from kafka08.common import TopicPartition
 from kafka08.controller import elections
 from kafka08.controller.batch import TRACE, ControllerBrokerRequestBatch, Outgoing
 from kafka08.controller.context import ControllerContext, LeaderAndIsr, PartitionAndReplica
-from kafka08.controller.log_ends import UNKNOWN, Ends, LogEnds
+from kafka08.controller.log_ends import UNKNOWN, Ends, ReplicaLogEnds
 from kafka08.controller.state_machine import StateMachine, csv, state_change_logger
 from kafka08.controller.states import (
     PARTITION_PREDECESSORS,
@@ -47,7 +47,7 @@ class PartitionStateMachine(StateMachine[TopicPartition, PartitionState]):
         send: Callable[[list[Outgoing]], None],
         controller_id: int,
         unclean_allowed: Callable[[str], bool],
-        log_ends: LogEnds,
+        log_ends: ReplicaLogEnds,
     ) -> None:
         super().__init__(context, store, batch, send, controller_id)
         self._unclean_allowed = unclean_allowed

@@ -17,7 +17,7 @@ from kafka08.controller import elections
 from kafka08.controller.batch import ControllerBrokerRequestBatch, Outgoing
 from kafka08.controller.context import ControllerContext, LeaderAndIsr, PartitionAndReplica
 from kafka08.controller.deletion import TopicDeletionManager
-from kafka08.controller.log_ends import LogEnds
+from kafka08.controller.log_ends import ReplicaLogEnds
 from kafka08.controller.partitions import PartitionStateMachine, check_epoch
 from kafka08.controller.replicas import ReplicaStateMachine
 from kafka08.controller.states import PartitionState, ReplicaState, StateChangeFailedError
@@ -44,7 +44,7 @@ class Reassignment:
         replicas: ReplicaStateMachine,
         deletion: TopicDeletionManager,
         isr_event: Callable[[TopicPartition], object],
-        leaders: LogEnds,
+        leaders: ReplicaLogEnds,
     ) -> None:
         self._context = context
         self._store = store

@@ -16,7 +16,7 @@ from kafka08.security.acls import (
 )
 
 
-class Pattern(IntEnum):
+class PatternFilter(IntEnum):
     """ANY takes the name as it is with both types of pattern, MATCH every pattern that the name
     matches."""
 
@@ -31,31 +31,35 @@ class ResourceFilter(NamedTuple):
 
     type: ResourceType | None
     name: str | None
-    pattern: Pattern
+    pattern: PatternFilter
 
     @property
     def resource(self) -> Resource | None:
         """The one resource that it can take, if it is one."""
-        if self.type is None or self.name is None or self.pattern in (Pattern.ANY, Pattern.MATCH):
+        if (
+            self.type is None
+            or self.name is None
+            or self.pattern in (PatternFilter.ANY, PatternFilter.MATCH)
+        ):
             return None
         return Resource(self.type, self.name, PatternType(self.pattern))
 
     def takes(self, resource: Resource) -> bool:
         if self.type not in (None, resource.type):
             return False
-        is_of_both = self.pattern in (Pattern.ANY, Pattern.MATCH)
+        is_of_both = self.pattern in (PatternFilter.ANY, PatternFilter.MATCH)
         if not is_of_both and self.pattern.name != resource.pattern.name:
             return False
         if self.name is None:
             return True
-        if self.pattern is not Pattern.MATCH:
+        if self.pattern is not PatternFilter.MATCH:
             return resource.name == self.name
         if resource.pattern is PatternType.PREFIXED:
             return self.name.startswith(resource.name)
         return resource.name in (self.name, WILDCARD)
 
 
-class AclFilter(NamedTuple):
+class RuleFilter(NamedTuple):
     """None takes all."""
 
     principal: str | None = None
@@ -72,4 +76,4 @@ class AclFilter(NamedTuple):
         )
 
 
-ALL_ACLS = AclFilter()
+ALL_ACLS = RuleFilter()

@@ -16,7 +16,7 @@ from kafka08.security.repetitions import MAX_EVENTS, Repetitions, shown
 logger = logging.getLogger("kafka.authorizer.logger")
 
 
-class Event(NamedTuple):
+class AuditEvent(NamedTuple):
     """A decision, repetitions of which are counted. Its texts are escaped and cut."""
 
     is_allowed: bool
@@ -31,7 +31,7 @@ class AuditLog:
     """``flush`` is to be called every few seconds."""
 
     def __init__(self, clock: Clock) -> None:
-        self._events: Repetitions[Event] = Repetitions(clock, _write, _write_left_out)
+        self._events: Repetitions[AuditEvent] = Repetitions(clock, _write, _write_left_out)
         self.tells_allowed = logger.isEnabledFor(logging.DEBUG)
 
     def note(
@@ -45,13 +45,13 @@ class AuditLog:
     ) -> None:
         """A decision about a ``request`` (the name of an API)."""
         texts = shown(principal), host, operation, shown(str(resource)), request
-        self._events.note(Event(is_allowed, *texts))
+        self._events.note(AuditEvent(is_allowed, *texts))
 
     def flush(self) -> None:
         self._events.flush()
 
 
-def _write(event: Event, _: str, count: int) -> None:
+def _write(event: AuditEvent, _: str, count: int) -> None:
     logger.log(
         logging.DEBUG if event.is_allowed else logging.INFO,
         "Principal = %s is %s Operation = %s from host = %s on resource = %s for request = %s "

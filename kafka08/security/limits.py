@@ -31,7 +31,7 @@ class Limit(NamedTuple):
     is_own: bool
 
 
-class Limits:
+class QuotaLimits:
     """``default_rate`` holds for each client id for which no other rate does."""
 
     def __init__(self, default_rate: float | None = None) -> None:

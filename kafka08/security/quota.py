@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka08.runtime import Clock
-from kafka08.security.limits import Limits
+from kafka08.security.limits import QuotaLimits
 from kafka08.security.sensors import Sensors
 
 SECONDS = 10.0
@@ -16,7 +16,7 @@ class Quota:
     def __init__(
         self, clock: Clock, default_rate: float | None = None, seconds: float = SECONDS
     ) -> None:
-        self.limits = Limits(default_rate)
+        self.limits = QuotaLimits(default_rate)
         self.sensors = Sensors(clock, seconds)
 
     def use(self, user: str, client: str, amount: float) -> float:

@@ -10,11 +10,11 @@ from kafka08.client.acls import AclClient
 from kafka08.client.admin import RemoteError
 from kafka08.errors import ProtocolError
 from kafka08.protocol import acl_schemas as a
-from kafka08.security.acl_filters import ALL_ACLS, AclFilter, Pattern, ResourceFilter
+from kafka08.security.acl_filters import ALL_ACLS, PatternFilter, ResourceFilter, RuleFilter
 from kafka08.security.acls import Acl, Operation, PatternType, Permission, Resource, ResourceType
 
 TOPIC = ResourceType.TOPIC
-EVERYTHING = ResourceFilter(None, None, Pattern.ANY)
+EVERYTHING = ResourceFilter(None, None, PatternFilter.ANY)
 ACL = Acl("User:a", Permission.ALLOW, Operation.READ, "h")
 
 
@@ -45,8 +45,8 @@ def test_filters_and_rules_on_the_wire() -> None:
     acls.create(resource, [ACL])
     assert requests == [a.CreateAclsRequest([a.NewAcl(2, "t", "User:a", "h", 3, 3, 4)])]
     acls, requests = client(a.DeleteAclsResponse(0, []))
-    one = AclFilter("User:a", None, Operation.READ, Permission.DENY)
-    acls.delete([(ResourceFilter(TOPIC, "t", Pattern.MATCH), one)])
+    one = RuleFilter("User:a", None, Operation.READ, Permission.DENY)
+    acls.delete([(ResourceFilter(TOPIC, "t", PatternFilter.MATCH), one)])
     assert requests == [a.DeleteAclsRequest([a.AclFilter(2, "t", "User:a", None, 3, 2, 2)])]
 
 

@@ -283,7 +283,7 @@ def test_controlled_shutdown_errors() -> None:
     with pytest.raises(KafkaError, match="Controller moved") as moved:
         reply.wait(0)
     assert moved.value.code == -1
-    cluster.controllers[2].step(events.Shutdown())
+    cluster.controllers[2].step(events.Stop())
     with pytest.raises(KafkaError, match="Controller moved"):
         cluster.controllers[2].controlled_shutdown(3)
 
@@ -292,7 +292,7 @@ def test_controlled_shutdown_of_the_controller() -> None:
     cluster = three()
     cluster.create_topic("t", [1, 2, 3])
     assert shut_down(cluster, 1) == []
-    cluster.controllers[1].step(events.Shutdown())
+    cluster.controllers[1].step(events.Stop())
     cluster.kill(1)
     assert cluster.controller.broker.id == 2
     assert cluster.state(T0).leader == 2

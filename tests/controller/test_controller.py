@@ -251,13 +251,13 @@ def test_own_node_of_a_former_session_is_not_taken_for_ours() -> None:
 def test_resigning_twice_is_fine_and_deletes_only_our_node() -> None:
     cluster = three()
     first = cluster.controller
-    first.step(events.Shutdown())
+    first.step(events.Stop())
     assert not cluster.exists("/controller")
     cluster.settle()
     assert cluster.controller.broker.id == 2
-    first.step(events.Shutdown())
+    first.step(events.Stop())
     assert znodes.decode_controller("", cluster.admin.get("/controller")[0]).broker_id == 2
-    cluster.controllers[3].step(events.Shutdown())
+    cluster.controllers[3].step(events.Stop())
     assert cluster.exists("/controller")
 
 
@@ -265,7 +265,7 @@ def test_stop_ends_every_task() -> None:
     cluster = three()
     runtime = cluster.runtimes[1]
     cluster.controller.stop()
-    cluster.controller.step(events.Shutdown())
+    cluster.controller.step(events.Stop())
     assert [task.name for task in runtime.tasks if not task.ended] == []
     assert {task.name for task in runtime.tasks} >= {
         "Controller-1-to-broker-2-send-thread",

@@ -14,7 +14,7 @@ def test_events_are_equal_if_class_and_values_are() -> None:
     assert events.PartitionsChanged(1, "t") != events.PartitionsChanged(1, "u")
     assert events.IsrChanged(1, partition) == events.IsrChanged(1, partition)
     assert events.Startup() == events.Startup()
-    assert events.Startup() != events.Shutdown()
+    assert events.Startup() != events.Stop()
     different = {events.TopicsChanged(1), events.TopicsChanged(1), events.BrokerIdsChanged(1)}
     assert len(different) == 2
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka08.common import Broker, TopicPartition
-from kafka08.controller.log_ends import TIMEOUT_MS, UNKNOWN, LogEnds, fetch_log_ends
+from kafka08.controller.log_ends import TIMEOUT_MS, UNKNOWN, ReplicaLogEnds, fetch_log_ends
 from kafka08.protocol import schemas
 from tests.controller.cluster import Cluster
 from tests.fakes.cluster import FakeCluster
@@ -114,11 +114,11 @@ def test_a_new_controller_asks_again() -> None:
 # --- the questions
 
 
-def ask(runtime: FakeRuntime, *told: dict[int, int]) -> tuple[LogEnds, list[Any]]:
+def ask(runtime: FakeRuntime, *told: dict[int, int]) -> tuple[ReplicaLogEnds, list[Any]]:
     """The answers to questions for T0 on brokers 1 and 2, one for each of ``told``."""
     answers: list[Any] = []
     left = list(told)
-    log_ends = LogEnds(
+    log_ends = ReplicaLogEnds(
         runtime,
         lambda broker, partitions: dict.fromkeys(partitions, left[0][broker.id]),
         lambda number, ends: answers.append((number, ends)),
@@ -156,7 +156,7 @@ def test_a_fault_is_no_answer() -> None:
             raise ValueError("a response that makes no sense")
         return {T0: 7}
 
-    log_ends = LogEnds(runtime, fetch, lambda number, ends: answers.append(ends))
+    log_ends = ReplicaLogEnds(runtime, fetch, lambda number, ends: answers.append(ends))
     log_ends.ask({T0: [HOSTS[1], HOSTS[2]]})
     for task in runtime.tasks:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.security.acl_filters import ALL_ACLS, AclFilter, Pattern, ResourceFilter
+from kafka08.security.acl_filters import ALL_ACLS, PatternFilter, ResourceFilter, RuleFilter
 from kafka08.security.acls import Acl, Operation, PatternType, Permission, Resource, ResourceType
 
 TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
@@ -17,14 +17,14 @@ ALL = (T, STAR, PREFIX, LIKE, G)
 @pytest.mark.parametrize(
     ("wanted", "taken"),
     [
-        (ResourceFilter(None, None, Pattern.ANY), ALL),
-        (ResourceFilter(None, None, Pattern.MATCH), ALL),
-        (ResourceFilter(None, None, Pattern.LITERAL), (T, STAR, LIKE, G)),
-        (ResourceFilter(TOPIC, None, Pattern.PREFIXED), (PREFIX,)),
-        (ResourceFilter(TOPIC, "t", Pattern.ANY), (PREFIX, LIKE)),
-        (ResourceFilter(TOPIC, "t1", Pattern.MATCH), (T, STAR, PREFIX)),
-        (ResourceFilter(None, "t1", Pattern.LITERAL), (T, G)),
-        (ResourceFilter(TOPIC, "t1", Pattern.LITERAL), (T,)),
+        (ResourceFilter(None, None, PatternFilter.ANY), ALL),
+        (ResourceFilter(None, None, PatternFilter.MATCH), ALL),
+        (ResourceFilter(None, None, PatternFilter.LITERAL), (T, STAR, LIKE, G)),
+        (ResourceFilter(TOPIC, None, PatternFilter.PREFIXED), (PREFIX,)),
+        (ResourceFilter(TOPIC, "t", PatternFilter.ANY), (PREFIX, LIKE)),
+        (ResourceFilter(TOPIC, "t1", PatternFilter.MATCH), (T, STAR, PREFIX)),
+        (ResourceFilter(None, "t1", PatternFilter.LITERAL), (T, G)),
+        (ResourceFilter(TOPIC, "t1", PatternFilter.LITERAL), (T,)),
     ],
 )
 def test_resources(wanted: ResourceFilter, taken: tuple[Resource, ...]) -> None:
@@ -34,15 +34,15 @@ def test_resources(wanted: ResourceFilter, taken: tuple[Resource, ...]) -> None:
 
 
 def test_only_a_name_of_one_type_and_pattern_is_one_resource() -> None:
-    assert ResourceFilter(TOPIC, "t", Pattern.PREFIXED).resource == PREFIX
-    assert ResourceFilter(TOPIC, "t", Pattern.MATCH).resource is None
-    assert ResourceFilter(TOPIC, None, Pattern.LITERAL).resource is None
-    assert ResourceFilter(None, "t", Pattern.LITERAL).resource is None
+    assert ResourceFilter(TOPIC, "t", PatternFilter.PREFIXED).resource == PREFIX
+    assert ResourceFilter(TOPIC, "t", PatternFilter.MATCH).resource is None
+    assert ResourceFilter(TOPIC, None, PatternFilter.LITERAL).resource is None
+    assert ResourceFilter(None, "t", PatternFilter.LITERAL).resource is None
 
 
 def test_rules() -> None:
     acl = Acl("User:a", Permission.ALLOW, Operation.READ, "h")
-    same = AclFilter("User:a", "h", Operation.READ, Permission.ALLOW)
+    same = RuleFilter("User:a", "h", Operation.READ, Permission.ALLOW)
     assert ALL_ACLS.takes(acl) and same.takes(acl)
     others = (
         same._replace(principal="User:b"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.security.limits import DEFAULT, Entity, Limit, Limits
+from kafka08.security.limits import DEFAULT, Entity, Limit, QuotaLimits
 
 # From the most specific to the least.
 LEVELS = [
@@ -21,18 +21,18 @@ LEVELS = [
 
 @pytest.mark.scenario("security-48")
 def test_48_all_nine_levels_in_order() -> None:
-    limits = Limits(9)
+    limits = QuotaLimits(9)
     for rate, (entity, _, _) in enumerate(LEVELS, 1):
         limits.set(entity, rate)
     for rate, (entity, owner, is_own) in enumerate(LEVELS, 1):
         assert limits.find("u", "c") == Limit(owner, rate, is_own)
         limits.set(entity, None)
     assert limits.find("u", "c") == Limit(Entity(None, "c"), 9, False)
-    assert Limits().find("u", "c") is None
+    assert QuotaLimits().find("u", "c") is None
 
 
 def test_others_are_not_held() -> None:
-    limits = Limits()
+    limits = QuotaLimits()
     limits.set(Entity("u", "c"), 1)
     limits.set(Entity("u", None), 2)
     assert limits.find("v", "c") is None
@@ -40,7 +40,7 @@ def test_others_are_not_held() -> None:
 
 
 def test_a_name_like_that_of_the_default_is_a_name() -> None:
-    limits = Limits()
+    limits = QuotaLimits()
     limits.set(Entity(client=DEFAULT), 1)
     limits.set(Entity(client="<default>"), 2)
     found = limits.find("u", "<default>")
@@ -50,11 +50,11 @@ def test_a_name_like_that_of_the_default_is_a_name() -> None:
 
 
 def test_it_is_false_while_there_is_no_rate() -> None:
-    limits = Limits()
+    limits = QuotaLimits()
     assert not limits
     limits.set(Entity("u"), 1)
     assert limits
     limits.set(Entity("u"), None)
     limits.set(Entity("u"), None)
     assert not limits
-    assert Limits(1)
+    assert QuotaLimits(1)

@@ -18,7 +18,7 @@ import pytest
 from kazoo.exceptions import ConnectionLoss
 
 from tools.admin import zookeeper_server
-from zk.access import UNSECURED, Access
+from zk.access import UNSECURED, NodeAccess
 from zk.client import ZkClient
 
 SESSION_TIMEOUT_MS = 4000
@@ -88,7 +88,7 @@ def fresh_chroot() -> str:
     return f"{address()}/test-{next(_numbers)}"
 
 
-def connect(to: str, *, gevent: bool = False, access: Access = UNSECURED) -> ZkClient:
+def connect(to: str, *, gevent: bool = False, access: NodeAccess = UNSECURED) -> ZkClient:
     return ZkClient(
         to,
         session_timeout_ms=SESSION_TIMEOUT_MS,

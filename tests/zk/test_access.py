@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from zk.access import ALL, OPEN, READ, Access, Hidden, acl_of
+from zk.access import ALL, OPEN, READ, Hidden, NodeAccess, acl_of
 
 CREATOR = (ALL, "auth", "")
 WORLD_READS = (READ, "world", "anyone")
@@ -33,12 +33,12 @@ WORLD_READS = (READ, "world", "anyone")
 )
 def test_acls_of_nodes(path: str, acl: tuple[object, ...]) -> None:
     assert acl_of(path) == acl
-    assert Access(set_acl=True).acl(path) == acl
-    assert Access().acl(path) is None
+    assert NodeAccess(set_acl=True).acl(path) == acl
+    assert NodeAccess().acl(path) is None
 
 
 def test_a_login_is_not_shown(caplog: pytest.LogCaptureFixture) -> None:
     login = Hidden("kafka:secret")
-    logging.getLogger().warning("%s %r %s", login, login, Access(login=login))
+    logging.getLogger().warning("%s %r %s", login, login, NodeAccess(login=login))
     assert "secret" not in caplog.text + repr([login]) + f"{login}"
     assert login.encode() == b"kafka:secret"

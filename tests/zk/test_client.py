@@ -13,7 +13,7 @@ from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooClient
 
 from tests.zk import server
-from zk.access import Access, Hidden
+from zk.access import Hidden, NodeAccess
 from zk.client import (
     AT_ONCE,
     NOTICE_S,
@@ -412,8 +412,8 @@ def test_nodes_of_a_login_are_for_others_to_read(
     chroot: str, client: ZkClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
-    owner = server.connect(chroot, access=Access(login=Hidden("kafka:secret"), set_acl=True))
-    again = server.connect(chroot, access=Access(login=Hidden("kafka:secret")))
+    owner = server.connect(chroot, access=NodeAccess(login=Hidden("kafka:secret"), set_acl=True))
+    again = server.connect(chroot, access=NodeAccess(login=Hidden("kafka:secret")))
     try:
         owner.create("/a", b"1")
         owner.create("/config/users", makepath=True)

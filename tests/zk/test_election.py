@@ -10,7 +10,7 @@ from tests.zk import server
 from tests.zk.test_client import expire, lose_answers
 from zk import election, znodes
 from zk.client import CreateOp, SetOp, ZkClient
-from zk.election import Election, Epoch
+from zk.election import ControllerElection, Epoch
 from zk.errors import NodeExistsError
 from zk.watches import WatchSet
 
@@ -23,30 +23,30 @@ def other(client: ZkClient) -> Iterator[ZkClient]:
 
 
 def test_the_first_takes_it_and_the_next_learns_who(client: ZkClient, other: ZkClient) -> None:
-    assert election.read_controller(client) == Election(-1, False)
-    assert election.elect(client, 1, FakeClock()) == Election(1, True)
+    assert election.read_controller(client) == ControllerElection(-1, False)
+    assert election.elect(client, 1, FakeClock()) == ControllerElection(1, True)
     assert client.get("/controller")[0] == (
         b'{"version":1,"brokerid":1,"timestamp":"1400000000000"}'
     )
-    assert election.elect(other, 2, FakeClock()) == Election(1, False)
-    assert election.elect(client, 1, FakeClock()) == Election(1, True)
+    assert election.elect(other, 2, FakeClock()) == ControllerElection(1, False)
+    assert election.elect(client, 1, FakeClock()) == ControllerElection(1, True)
 
 
 def test_a_lost_answer_still_wins(client: ZkClient, monkeypatch: pytest.MonkeyPatch) -> None:
     lose_answers(client, monkeypatch, "create_async")
-    assert election.elect(client, 1, FakeClock()) == Election(1, True)
+    assert election.elect(client, 1, FakeClock()) == ControllerElection(1, True)
 
 
 def test_the_node_of_our_former_session_is_not_ours(client: ZkClient, other: ZkClient) -> None:
     election.elect(other, 1, FakeClock())
-    assert election.elect(client, 1, FakeClock()) == Election(1, False)
+    assert election.elect(client, 1, FakeClock()) == ControllerElection(1, False)
     assert not election.resign(client)
     assert client.exists("/controller") is not None
 
 
 def test_a_bare_broker_id_is_a_controller(client: ZkClient) -> None:
     client.create("/controller", b"5", ephemeral=True)
-    assert election.read_controller(client) == Election(5, True)
+    assert election.read_controller(client) == ControllerElection(5, True)
     assert election.watch_controller(WatchSet(client, print), "event") == 5
 
 
@@ -92,12 +92,12 @@ def test_resigning_deletes_only_our_node(client: ZkClient, other: ZkClient) -> N
     election.elect(client, 1, FakeClock())
     election.bump_epoch(client)
     assert not election.resign(client, epoch)
-    assert election.read_controller(client) == Election(1, True)
+    assert election.read_controller(client) == ControllerElection(1, True)
     assert election.resign(client)
 
 
 def test_an_expired_session_loses_the_election(client: ZkClient, other: ZkClient) -> None:
     election.elect(client, 1, FakeClock())
     expire(client)
-    assert election.elect(other, 2, FakeClock()) == Election(2, True)
+    assert election.elect(other, 2, FakeClock()) == ControllerElection(2, True)
     assert other.get(znodes.CONTROLLER)[1].ephemeral_owner == other.session_id

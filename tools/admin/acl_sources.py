@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from kafka08.client.acls import AclClient
-from kafka08.security.acl_filters import ALL_ACLS, AclFilter, Pattern, ResourceFilter
+from kafka08.security.acl_filters import ALL_ACLS, PatternFilter, ResourceFilter, RuleFilter
 from kafka08.security.acl_store import AclStore, read_or_refuse
 from kafka08.security.acls import Acl, Resource
 from zk.znodes import MalformedNodeError
@@ -14,7 +14,7 @@ from zk.znodes import MalformedNodeError
 Found = tuple[Resource, Sequence[Acl] | MalformedNodeError]
 """A resource, and its rules or why they cannot be read."""
 
-_EVERYTHING = ResourceFilter(None, None, Pattern.ANY)
+_EVERYTHING = ResourceFilter(None, None, PatternFilter.ANY)
 
 
 class AclSource(Protocol):
@@ -61,5 +61,5 @@ class RemoteAcls:
         self._client.create(resource, acls)
 
     def remove(self, resources: ResourceFilter, acls: Sequence[Acl]) -> None:
-        exact = [AclFilter(a.principal, a.host, a.operation, a.permission) for a in acls]
+        exact = [RuleFilter(a.principal, a.host, a.operation, a.permission) for a in acls]
         self._client.delete([(resources, each) for each in exact or [ALL_ACLS]])

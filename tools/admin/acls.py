@@ -15,7 +15,7 @@ from kafka08.client.acls import AclClient
 from kafka08.config import AUTHORIZERS
 from kafka08.errors import KafkaError
 from kafka08.security import acl_nodes
-from kafka08.security.acl_filters import Pattern, ResourceFilter
+from kafka08.security.acl_filters import PatternFilter, ResourceFilter
 from kafka08.security.acl_store import AclStore
 from kafka08.security.acls import (
     CLUSTER_NAME,
@@ -187,11 +187,11 @@ def _check(args: Arguments) -> None:
 def _filters(args: Arguments) -> list[ResourceFilter]:
     """The resources that are named; none for a list of all."""
     text = str(args.value("resource-pattern-type")).upper()
-    if text not in Pattern.__members__:
-        names = ", ".join(each.name.lower() for each in Pattern)
+    if text not in PatternFilter.__members__:
+        names = ", ".join(each.name.lower() for each in PatternFilter)
         PARSER.usage_and_exit(f"--resource-pattern-type is one of {names}")
-    pattern = Pattern[text]
-    if args.has("add") and pattern in (Pattern.ANY, Pattern.MATCH):
+    pattern = PatternFilter[text]
+    if args.has("add") and pattern in (PatternFilter.ANY, PatternFilter.MATCH):
         PARSER.usage_and_exit(
             f"A '--resource-pattern-type' value of '{text.title()}' is not valid when adding acls."
         )
@@ -201,7 +201,7 @@ def _filters(args: Arguments) -> list[ResourceFilter]:
         for name in args.values(option)
     ]
     if args.has("cluster") or args.has("idempotent"):
-        found.append(ResourceFilter(ResourceType.CLUSTER, CLUSTER_NAME, Pattern.LITERAL))
+        found.append(ResourceFilter(ResourceType.CLUSTER, CLUSTER_NAME, PatternFilter.LITERAL))
     if not found and not args.has("list"):
         PARSER.usage_and_exit(
             "You must specify at least one resource: --topic <topic> or --cluster or --group "

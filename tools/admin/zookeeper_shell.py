@@ -19,7 +19,7 @@ from kafka08.zookeeper import access_of
 from kafka08.zookeeper_settings import ZooKeeperSecurity
 from tools.options import run_tool
 from tools.shutdown import at_end
-from zk.access import UNSECURED, Access
+from zk.access import UNSECURED, NodeAccess
 from zk.client import Stat, ZkClient
 from zk.errors import (
     BadVersionError,
@@ -84,7 +84,7 @@ _SECURITY = ("-zk-tls-config-file", "--zk-tls-config-file")
 class Options(NamedTuple):
     server: str = "localhost:2181"
     timeout_ms: int = 30000
-    access: Access = UNSECURED
+    access: NodeAccess = UNSECURED
     command: tuple[str, ...] = ()
 
 

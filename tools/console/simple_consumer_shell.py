@@ -30,7 +30,7 @@ LEADER = -1
 MIN_BYTES = 1
 
 
-class Refused(Exception):
+class ShellError(Exception):
     """The request cannot be met; the text goes to stderr, the exit status is 1."""
 
 
@@ -77,7 +77,7 @@ def main(argv: list[str]) -> int:
     try:
         broker = _replica(args, tp, runtime)
         offset = _start(args, broker, tp, runtime)
-    except Refused as refusal:
+    except ShellError as refusal:
         print(refusal, file=sys.stderr)
         return 1
     reading = Reading(
@@ -126,24 +126,24 @@ def _replica(args: Arguments, tp: TopicPartition, runtime: Runtime) -> Broker:
     ) as cluster:
         response = cluster.fetch_metadata([tp.topic])
     if [found.topic for found in response.topics] != [tp.topic]:
-        raise Refused(
+        raise ShellError(
             f"Error: no valid topic metadata for topic: {tp.topic}, what we get from server is "
             f"only: {response.topics}"
         )
     partitions = {p.partition: p for p in response.topics[0].partitions}
     if tp.partition not in partitions:
-        raise Refused(f"Error: partition {tp.partition} does not exist for topic {tp.topic}")
+        raise ShellError(f"Error: partition {tp.partition} does not exist for topic {tp.topic}")
     found = partitions[tp.partition]
     brokers = {broker.node_id: Broker(*broker[:3]) for broker in response.brokers}
     if replica == LEADER:
         if found.leader not in brokers:
-            raise Refused(
+            raise ShellError(
                 "Error: user speicifies to fetch from leader for partition "
                 f"({tp.topic}, {tp.partition}) which has not been elected yet"
             )
         return brokers[found.leader]
     if replica not in found.replicas or replica not in brokers:
-        raise Refused(
+        raise ShellError(
             f"Error: replica {replica} does not exist for partition ({tp.topic}, {tp.partition})"
         )
     return brokers[replica]
@@ -153,7 +153,7 @@ def _start(args: Arguments, broker: Broker, tp: TopicPartition, runtime: Runtime
     """The first offset to read."""
     offset: int = args.value("offset")
     if offset < EARLIEST_TIME:
-        raise Refused(f"Invalid starting offset: {offset}")
+        raise ShellError(f"Invalid starting offset: {offset}")
     if offset >= 0:
         return offset
     with SimpleConsumer(
@@ -166,7 +166,9 @@ def _start(args: Arguments, broker: Broker, tp: TopicPartition, runtime: Runtime
         try:
             return consumer.earliest_or_latest(tp, offset, replica_id=DEBUG_REPLICA_ID)
         except Exception as error:
-            raise Refused(f"Error in getting earliest or latest offset due to: {error}") from error
+            raise ShellError(
+                f"Error in getting earliest or latest offset due to: {error}"
+            ) from error
 
 
 def _read(

@@ -54,7 +54,7 @@ _BUFFER = 1 << 20
 _LZ4_HEADER_BYTES = 7
 
 
-class Limits(NamedTuple):
+class SegmentLimits(NamedTuple):
     """How a segment is written: by the settings of the broker that is to take it."""
 
     max_message_bytes: int
@@ -112,7 +112,7 @@ class Right(NamedTuple):
     low: Lowered | None = None
 
 
-def right_entries(entry: BytesLike, limits: Limits) -> Right | None:
+def right_entries(entry: BytesLike, limits: SegmentLimits) -> Right | None:
     """The entries of format 0 that replace an entry; None if it stays as it is. Raises KafkaError
     when it fails its crc or cannot be inflated."""
     if not has_right_crc(entry, 0, len(entry)):
@@ -128,7 +128,7 @@ def right_entries(entry: BytesLike, limits: Limits) -> Right | None:
     return Right([bytes(table[row.position : row.stop]) for row in rows], low)
 
 
-def right_wrappers(entry: BytesLike, limits: Limits) -> list[bytes] | None:
+def right_wrappers(entry: BytesLike, limits: SegmentLimits) -> list[bytes] | None:
     """The wrappers that replace a wrapper, with its messages; None if it stays as it is.
 
     Raises KafkaError when it fails its crc, cannot be inflated or holds nothing.
@@ -159,7 +159,7 @@ def _lz4_header() -> bytes:
     return compress(LZ4, b"")[:_LZ4_HEADER_BYTES]
 
 
-def _wrap(table: memoryview, last: int, codec: int, limits: Limits) -> Iterator[bytes]:
+def _wrap(table: memoryview, last: int, codec: int, limits: SegmentLimits) -> Iterator[bytes]:
     """Plain entries up to offset ``last`` in a wrapper, or in several if it would be too large."""
     made = encode_entry(None, compress(codec, table, level=limits.gzip_level), last, codec)
     if len(made) <= limits.max_message_bytes:
@@ -178,7 +178,7 @@ def _wrap(table: memoryview, last: int, codec: int, limits: Limits) -> Iterator[
 
 
 def convert_segment(
-    log_path: str, limits: Limits, *, dry_run: bool = False, is_last: bool = False
+    log_path: str, limits: SegmentLimits, *, dry_run: bool = False, is_last: bool = False
 ) -> Generator[int, None, Done]:
     """Convert the segment if there is need; yields numbers of bytes gone through. ``is_last``: it
     is the log's newest, whose end must stay.
@@ -202,9 +202,9 @@ def convert_segment(
     return done
 
 
-def rebuild_index(log_path: str, limits: Limits) -> None:
+def rebuild_index(log_path: str, limits: SegmentLimits) -> None:
     """Write the index that 0.8.2.2 would make for the segment. Raises NotWalkableError, OSError."""
-    index = _Index(base_of(log_path), limits)
+    index = _IndexWriter(base_of(log_path), limits)
     with mapped(log_path) as view:
         for entry in walk(view):
             index.note(view[entry.position : entry.stop], entry.position)
@@ -239,7 +239,7 @@ def walk(view: memoryview) -> Iterator[Entry]:
         raise NotWalkableError(f"position {position}: cut short")
 
 
-def _survey(view: memoryview, limits: Limits) -> Generator[int, None, tuple[int, list[str]]]:
+def _survey(view: memoryview, limits: SegmentLimits) -> Generator[int, None, tuple[int, list[str]]]:
     """(where the first wrapper stands that must be rewritten, or the end; problems up to there)."""
     problems: list[str] = []
     told = 0
@@ -255,7 +255,7 @@ def _survey(view: memoryview, limits: Limits) -> Generator[int, None, tuple[int,
 
 
 def _rewrite(
-    view: memoryview, writer: _Writer, limits: Limits, told: int, is_last: bool
+    view: memoryview, writer: _Writer, limits: SegmentLimits, told: int, is_last: bool
 ) -> Generator[int, None, Done]:
     problems: list[str] = []
     wrappers = made = oversized = fillers = last = 0
@@ -299,7 +299,9 @@ def _rewrite(
     )
 
 
-def _rewritten(view: memoryview, entry: Entry, limits: Limits, problems: list[str]) -> Right | None:
+def _rewritten(
+    view: memoryview, entry: Entry, limits: SegmentLimits, problems: list[str]
+) -> Right | None:
     if not entry.codec and not entry.magic and not limits.offsets_topic:
         return None
     try:
@@ -309,10 +311,10 @@ def _rewritten(view: memoryview, entry: Entry, limits: Limits, problems: list[st
         return None
 
 
-class _Index:
+class _IndexWriter:
     """The entries that 0.8.2.2 makes when it rebuilds an index (kafka.log.LogSegment.recover)."""
 
-    def __init__(self, base: int, limits: Limits) -> None:
+    def __init__(self, base: int, limits: SegmentLimits) -> None:
         self.base = base
         self.entries = bytearray()
         self.last = base - 1
@@ -337,7 +339,7 @@ class _Index:
 class _Writer:
     """The ``.converted`` files of a segment. ``bases``: of the segments begun, ``total`` bytes."""
 
-    def __init__(self, log_path: str, limits: Limits, dry_run: bool) -> None:
+    def __init__(self, log_path: str, limits: SegmentLimits, dry_run: bool) -> None:
         self.bases: list[int] = []
         self.total = 0
         self._log_path = log_path
@@ -375,7 +377,7 @@ class _Writer:
 
     def _begin(self, base: int) -> None:
         self._path = _log_path(os.path.dirname(self._log_path), base)
-        self._index = _Index(base, self._limits)
+        self._index = _IndexWriter(base, self._limits)
         self._position = 0
         self.bases.append(base)
         if not self._is_dry:

@@ -32,7 +32,7 @@ from kafka08.log.segments.names import REBUILT_INDEX_SUFFIX, REBUILT_SUFFIX
 from kafka08.progress import Progress
 from kafka08.runtime import SystemClock
 from tools.logs import conversion, log_dirs
-from tools.logs.conversion import Done, Limits, NotWalkableError
+from tools.logs.conversion import Done, NotWalkableError, SegmentLimits
 from tools.options import Arguments, OptionParser, run_tool
 from tools.shutdown import at_end
 
@@ -114,7 +114,7 @@ def main(argv: list[str]) -> int:
     args = PARSER.parse_command(argv)
     PARSER.check_invalid(args, "dry-run", "force")
     config = log_dirs.broker_config(PARSER, args)
-    limits = Limits(
+    limits = SegmentLimits(
         args.value("max-message-bytes") or config.message_max_bytes,
         config.log_index_interval_bytes,
         config.log_index_size_max_bytes,
@@ -152,7 +152,7 @@ def recover(config: BrokerConfig) -> None:
 
 
 def convert(
-    directory: LogDirectory, limits: Limits, *, dry_run: bool, processes: int = 1
+    directory: LogDirectory, limits: SegmentLimits, *, dry_run: bool, processes: int = 1
 ) -> list[Converted]:
     """Convert each partition of a data directory that is stopped and locked. Raises OSError."""
     partitions = directory.partitions()
@@ -209,7 +209,7 @@ def _run(job: Job) -> Converted:
 
 
 def convert_partition(
-    tp: TopicPartition, path: str, limits: Limits, dry_run: bool
+    tp: TopicPartition, path: str, limits: SegmentLimits, dry_run: bool
 ) -> Generator[int, None, Converted]:
     """Convert the partition in ``path``; yields numbers of bytes gone through. Raises OSError."""
     if not dry_run:
@@ -237,7 +237,7 @@ def convert_partition(
     return Converted(tp, done, indexes, len(side_files), problems)
 
 
-def _ensure_index(log_path: str, limits: Limits, dry_run: bool) -> bool:
+def _ensure_index(log_path: str, limits: SegmentLimits, dry_run: bool) -> bool:
     """Whether the index had to be rebuilt: 0.8.2.2 does not start with one that is wrong."""
     index = OffsetIndex(conversion.index_path(log_path), conversion.base_of(log_path))
     wrong = index.problem(os.stat(log_path).st_size, thorough=True) is not None

@@ -33,7 +33,7 @@ from kafka08.message.entry import Entry, has_right_crc
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import DEBUG_REPLICA_ID
-from tools.logs.conversion import Limits, index_path, rebuild_index
+from tools.logs.conversion import SegmentLimits, index_path, rebuild_index
 from tools.shutdown import at_end
 
 REPAIRED_SUFFIX = ".repaired"
@@ -96,7 +96,7 @@ class Leaders:
         return answer.message_set, answer.high_watermark
 
 
-def repair(leaders: Leaders, segment: Segment, limits: Limits) -> Generator[int, None, bool]:
+def repair(leaders: Leaders, segment: Segment, limits: SegmentLimits) -> Generator[int, None, bool]:
     """Replace the segment; yields numbers of bytes fetched, returns whether the bytes now are
     those that were sealed. No other process may have the log open.
 
@@ -195,7 +195,9 @@ def _span(data: Any, entries: list[Entry]) -> memoryview:
     return memoryview(data)[entries[0].position : last.position + last.size_total]
 
 
-def _swap_in(path: str, log_path: str, seal: Seal, sealed: Seal | None, limits: Limits) -> None:
+def _swap_in(
+    path: str, log_path: str, seal: Seal, sealed: Seal | None, limits: SegmentLimits
+) -> None:
     """Put the new file in the place of the damaged one. Each step leaves a log that opens."""
     directory, index = os.path.dirname(log_path), index_path(log_path)
     stat = os.stat(log_path)

@@ -25,7 +25,7 @@ from kafka08.log.segments.integrity import Seal
 from kafka08.progress import Progress
 from tools.broker_list import broker_list
 from tools.logs import log_dirs
-from tools.logs.conversion import Limits, base_of
+from tools.logs.conversion import SegmentLimits, base_of
 from tools.logs.log_repair import Leaders, NotRepairableError, Segment, repair
 from tools.options import Arguments, OptionParser, run_tool
 from tools.shutdown import at_end
@@ -112,7 +112,7 @@ def scrub(
     bytes_per_second: int | None = None,
 ) -> list[Verdict]:
     """Check all sealed segments of the data directories; seal and repair what is asked for."""
-    limits = Limits(0, config.log_index_interval_bytes, config.log_index_size_max_bytes)
+    limits = SegmentLimits(0, config.log_index_interval_bytes, config.log_index_size_max_bytes)
     segments = [segment for path in config.log_dirs for segment in sealed_segments(path)]
     sizes = [_size(segment.log_path) for segment in segments]
     verdicts = []
@@ -209,7 +209,7 @@ def seal_segment(segment: Segment) -> Verdict:
     return Verdict(segment, SEALED)
 
 
-def _repaired(verdict: Verdict, leaders: Leaders, limits: Limits) -> Verdict:
+def _repaired(verdict: Verdict, leaders: Leaders, limits: SegmentLimits) -> Verdict:
     segment = verdict.segment
     progress = Progress(_size(segment.log_path), str(segment.topic_partition))
     with at_end(progress.close):

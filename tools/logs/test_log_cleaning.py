@@ -38,7 +38,7 @@ class RequirementError(KafkaError):
     java_class = "java.lang.IllegalArgumentException"
 
 
-class Record(NamedTuple):
+class TestRecord(NamedTuple):
     """A line of either file; ``value`` is the number of the message, -1 for one read deleted."""
 
     topic: str
@@ -135,7 +135,7 @@ def produce_messages(
             is_delete = number % 100 < percent_deletes
             value = None if is_delete else b"%d" % number
             producer.send(topic, value, key=b"%d" % key)
-            file.write(f"{Record(topic, key, number, is_delete)}\n")
+            file.write(f"{TestRecord(topic, key, number, is_delete)}\n")
         return file.name
 
 
@@ -158,7 +158,7 @@ def consume_messages(zookeeper: str, topics: Sequence[str]) -> str:
                 for message in streams[topic][0]:
                     is_delete = message.value is None
                     value = -1 if is_delete else int(message.value)
-                    file.write(f"{Record(topic, int(message.key), value, is_delete)}\n")
+                    file.write(f"{TestRecord(topic, int(message.key), value, is_delete)}\n")
             except ConsumerTimeoutError:
                 continue
         return file.name
@@ -212,7 +212,7 @@ def _sorted(path: str) -> Iterator[IO[str]]:
         process.stdout.close()
 
 
-def _last_of_each(lines: IO[str]) -> Iterator[Record]:
+def _last_of_each(lines: IO[str]) -> Iterator[TestRecord]:
     """The last record of each key, unless it deletes."""
     for _, group in groupby(map(_parse, lines), key=lambda record: record[:2]):
         *_, last = group
@@ -220,9 +220,9 @@ def _last_of_each(lines: IO[str]) -> Iterator[Record]:
             yield last
 
 
-def _parse(line: str) -> Record:
+def _parse(line: str) -> TestRecord:
     topic, key, value, kind = line.rstrip("\n").split("\t")
-    return Record(topic, int(key), int(value), kind == "d")
+    return TestRecord(topic, int(key), int(value), kind == "d")
 
 
 def _count_lines(path: str) -> int:

@@ -21,7 +21,7 @@ from kafka08.metrics.registry import Series
 _MINUTE_S = 60.0
 
 
-class Share(NamedTuple):
+class MeanShare(NamedTuple):
     """``share``: 0 to 1."""
 
     share: float
@@ -42,10 +42,10 @@ class TimeShare:
         self._level = level
 
     @property
-    def share(self) -> Share:
+    def share(self) -> MeanShare:
         self._pass()
         weight = 1 - exp((self._begin - self._at) / _MINUTE_S)
-        return Share(min(self._sum / weight, 1.0) if weight else self._level)
+        return MeanShare(min(self._sum / weight, 1.0) if weight else self._level)
 
     def _pass(self) -> None:
         now = self._now()
@@ -54,7 +54,7 @@ class TimeShare:
         self._at = now
 
 
-class Channel:
+class DataChannel:
     """One for all streams and producers of a process. May be called from any thread."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:

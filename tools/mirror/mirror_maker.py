@@ -32,10 +32,10 @@ from kafka08.producer.partitioners import StickyRandom
 from kafka08.producer.serializers import partitioner_named
 from kafka08.settings import COMPRESSION_CODECS, INT_MAX
 from tools.mirror import ends
-from tools.mirror.channel import Channel
+from tools.mirror.channel import DataChannel
 from tools.mirror.modern import SETTLE_S, ModernReader, ModernTarget, check_library
 from tools.mirror.page import serve
-from tools.mirror.pipeline import Copier, Message, Reader, Target, Window
+from tools.mirror.pipeline import Copier, SourceMessage, SourceReader, Target, Window
 from tools.options import Arguments, OptionParser, run_tool
 from tools.shutdown import at_end, hold
 
@@ -73,7 +73,7 @@ class Lost:
     def __init__(self) -> None:
         self._is_told = False
 
-    def tell(self, message: Message) -> None:
+    def tell(self, message: SourceMessage) -> None:
         if not self._is_told:
             self._is_told = True
             logger.warning(
@@ -96,7 +96,7 @@ class OurTarget:
         self._lost = lost or Lost()
         self._timed = producer.config.api_versions_request
 
-    def send(self, message: Message, key: bytes | None, done: Callable[..., None]) -> None:
+    def send(self, message: SourceMessage, key: bytes | None, done: Callable[..., None]) -> None:
         extra: dict[str, Any] = {}
         if self._timed:
             time = message.timestamp
@@ -139,7 +139,7 @@ class Mirror:
     """Everything that runs; ``failed`` and ``close`` may come from any thread. ``channel``: if
     its figures are read."""
 
-    def __init__(self, targets: Targets, channel: Channel | None = None) -> None:
+    def __init__(self, targets: Targets, channel: DataChannel | None = None) -> None:
         self.ended = threading.Event()
         self._channel = channel
         self.failure: BaseException | None = None
@@ -161,7 +161,7 @@ class Mirror:
         """Closing it commits."""
         self._sources.append(source)
 
-    def add_readers(self, readers: Sequence[Reader], window: Window) -> None:
+    def add_readers(self, readers: Sequence[SourceReader], window: Window) -> None:
         for reader in readers:
             number = len(self._copiers)
             if self._channel is not None:
@@ -232,7 +232,7 @@ def main(argv: list[str]) -> int:
         if args.has("whitelist")
         else Blacklist(args.value("blacklist"))
     )
-    channel = Channel() if args.has(_METRICS) else None
+    channel = DataChannel() if args.has(_METRICS) else None
     clients = ClientCollector() if channel is None else ClientCollector(channel)
     into, sources = _ends(args)
     ends.settle(into, sources, time.sleep)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from kafka08.consumer.filters import TopicFilter
 from kafka08.errors import ConfigError, KafkaError
-from tools.mirror.pipeline import Message, Window
+from tools.mirror.pipeline import SourceMessage, Window
 
 logger = logging.getLogger("kafka.tools.MirrorMaker$")
 
@@ -97,7 +97,10 @@ class ModernTarget:
             self._producer.poll(POLL_S)
 
     def send(
-        self, message: Message, key: bytes | None, done: Callable[[BaseException | None], None]
+        self,
+        message: SourceMessage,
+        key: bytes | None,
+        done: Callable[[BaseException | None], None],
     ) -> None:
         """Waits while librdkafka's queue is full. Raises what it refuses."""
         topic = message.topic
@@ -135,7 +138,7 @@ class Taken(NamedTuple):
     headers: Sequence[tuple[str, bytes | None]]
 
 
-class _Position:
+class _StreamPosition:
     """The offset of one partition that may be committed; ``committed`` is the last one that was."""
 
     __slots__ = ("committed", "processed_offset")
@@ -167,7 +170,7 @@ class ModernReader:
         self._window = window
         self._interval = commit_interval_ms / 1000
         self._clock = clock
-        self._positions: dict[tuple[str, int], _Position] = {}
+        self._positions: dict[tuple[str, int], _StreamPosition] = {}
         self._subscribed: list[str] = []
         self._message: Any = None
         self._listed_at = float("-inf")
@@ -196,7 +199,7 @@ class ModernReader:
         self._left.set()
         return False
 
-    def take(self) -> tuple[_Position, Taken] | None:
+    def take(self) -> tuple[_StreamPosition, Taken] | None:
         message, self._message = self._message, None
         position = self._positions.get((message.topic(), message.partition()))
         if position is None:
@@ -229,7 +232,7 @@ class ModernReader:
 
     def _assigned(self, _consumer: Any, partitions: list[Any]) -> None:
         for found in partitions:
-            self._positions[found.topic, found.partition] = _Position()
+            self._positions[found.topic, found.partition] = _StreamPosition()
 
     def _revoked(self, _consumer: Any, partitions: list[Any]) -> None:
         self._window.settle(SETTLE_S)

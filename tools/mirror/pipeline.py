@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from tools.mirror.channel import Channel
+from tools.mirror.channel import DataChannel
 
 logger = logging.getLogger("kafka.tools.MirrorMaker$")
 
@@ -26,7 +26,7 @@ class Position(Protocol):
     processed_offset: int
 
 
-class Message(Protocol):
+class SourceMessage(Protocol):
     """Of a source. ``timestamp`` is in ms; -1 if it has none."""
 
     @property
@@ -43,7 +43,7 @@ class Message(Protocol):
     def headers(self) -> Sequence[tuple[str, bytes | None]]: ...
 
 
-class Reader(Protocol):
+class SourceReader(Protocol):
     """One stream of a source. ``take`` hands out what ``has_next`` found, if it is still ours."""
 
     def has_next(self) -> bool: ...
@@ -56,7 +56,9 @@ class Target(Protocol):
     A target that can have timestamps and headers keeps those of ``message``.
     """
 
-    def send(self, message: Message, key: bytes | None, done: Callable[..., None]) -> None: ...
+    def send(
+        self, message: SourceMessage, key: bytes | None, done: Callable[..., None]
+    ) -> None: ...
     def close(self, timeout: float) -> None: ...
 
 
@@ -97,7 +99,7 @@ class Window:
         failed: Callable[[BaseException], None],
         *,
         skip_failed: bool = False,
-        channel: Channel | None = None,
+        channel: DataChannel | None = None,
     ) -> None:
         self.skipped = 0
         self._channel = channel
@@ -115,7 +117,7 @@ class Window:
     def stopping(self) -> bool:
         return self._stopping
 
-    def take(self, reader: Reader) -> tuple[Any, Done] | None:
+    def take(self, reader: SourceReader) -> tuple[Any, Done] | None:
         """The message ``reader`` has found and what to call when it is stored.
 
         Waits for room. None when it was lost to another member, or nothing more is wanted.
@@ -199,7 +201,7 @@ class Copier:
     def __init__(
         self,
         number: int,
-        reader: Reader,
+        reader: SourceReader,
         window: Window,
         choose: Callable[[bytes | None], Target],
         failed: Callable[[BaseException], None],

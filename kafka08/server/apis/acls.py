@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from kafka08.errors import NO_ERROR
 from kafka08.protocol import acl_schemas as a
 from kafka08.protocol.schemas import RequestHeader
-from kafka08.security.acl_filters import ALL_ACLS, AclFilter, Pattern, ResourceFilter
+from kafka08.security.acl_filters import ALL_ACLS, PatternFilter, ResourceFilter, RuleFilter
 from kafka08.security.acl_nodes import check_name
 from kafka08.security.acl_store import AclStore, read_or_refuse
 from kafka08.security.acls import (
@@ -47,14 +47,14 @@ def _member_or_any(kind: type[E], number: int) -> E | None:
     return None if number == _ANY else _member(kind, number)
 
 
-def _filters(asked: Any) -> tuple[ResourceFilter, AclFilter]:
+def _filters(asked: Any) -> tuple[ResourceFilter, RuleFilter]:
     """The filters of a request. Raises InvalidRequestError."""
     resources = ResourceFilter(
         _member_or_any(ResourceType, asked.resource_type),
         asked.resource_name,
-        _member(Pattern, asked.pattern),
+        _member(PatternFilter, asked.pattern),
     )
-    acls = AclFilter(
+    acls = RuleFilter(
         asked.principal,
         asked.host,
         _member_or_any(Operation, asked.operation),

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping
 
 from kafka08.security import limits
-from kafka08.security.limits import Entity, Limits
+from kafka08.security.limits import Entity, QuotaLimits
 from kafka08.server.quotas.throttle import Throttle
 from zk import entities, entity_configs
 from zk.client import ZkClient
@@ -26,7 +26,7 @@ class QuotaNodes:
     """Keeps the rates of ``throttle`` and of ``mutations`` (partitions a second) as they are in
     ZooKeeper."""
 
-    def __init__(self, zk: ZkClient, throttle: Throttle, mutations: Limits) -> None:
+    def __init__(self, zk: ZkClient, throttle: Throttle, mutations: QuotaLimits) -> None:
         self._zk = zk
         self._throttle = throttle
         self._mutations = mutations

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from kafka08.security.limits import Limits
+from kafka08.security.limits import QuotaLimits
 from kafka08.server.quotas.quota_nodes import QuotaNodes
 from kafka08.server.quotas.throttle import Throttle
 from tests.fakes.runtime import FakeClock
@@ -17,7 +17,7 @@ class Nodes:
     def __init__(self) -> None:
         self.zk = Session(FakeZooKeeper()).start()
         self.throttle = Throttle(FakeClock())
-        self.mutations = Limits()
+        self.mutations = QuotaLimits()
         self.quotas = QuotaNodes(self.zk, self.throttle, self.mutations)  # type: ignore[arg-type]
 
     def store(self, entity: str, text: str) -> None:

@@ -25,9 +25,9 @@ from tests.fakes.runtime import FakeClock
 from tests.message.batches import batch, simple, timed, timed_wrapper
 from tests.message.sets import has_absolute_offsets
 from tools.logs import conversion
-from tools.logs.conversion import Done, Limits, NotWalkableError
+from tools.logs.conversion import Done, NotWalkableError, SegmentLimits
 
-LIMITS = Limits(max_message_bytes=1 << 20, index_interval_bytes=200)
+LIMITS = SegmentLimits(max_message_bytes=1 << 20, index_interval_bytes=200)
 Records = list[tuple[bytes | None, bytes | None]]
 
 
@@ -64,7 +64,7 @@ def run(work: Generator[int, None, Done]) -> tuple[Done, int]:
             return end.value, total
 
 
-def convert(path: str, limits: Limits = LIMITS, **options: Any) -> Done:
+def convert(path: str, limits: SegmentLimits = LIMITS, **options: Any) -> Done:
     done, _ = run(conversion.convert_segment(path, limits, **options))
     return done
 
@@ -222,7 +222,7 @@ def test_a_wrapper_that_grows_too_large_is_split(tmp_path: Path) -> None:
     grown = convert(path, dry_run=True)
     assert grown.made == 1
     assert grown.size_after > len(data) + 100
-    done = convert(path, Limits(limit, 200))
+    done = convert(path, SegmentLimits(limit, 200))
     made = Path(path).read_bytes()
     assert done.wrappers == 1
     assert done.made > 1
@@ -235,7 +235,7 @@ def test_a_wrapper_that_grows_too_large_is_split(tmp_path: Path) -> None:
 def test_one_message_cannot_be_split(tmp_path: Path) -> None:
     data = stored(encode_set(some(1, 3000), 1), base=5)
     path = put(tmp_path, data, 5)
-    done = convert(path, Limits(2000, 200))
+    done = convert(path, SegmentLimits(2000, 200))
     assert (done.made, done.oversized) == (1, 1)
     assert contents(Path(path).read_bytes()) == contents(data)
 
@@ -297,7 +297,7 @@ def test_any_sets(tmp_path_factory: Any, sets: Any, limit: int, segment: int) ->
     directory = tmp_path_factory.mktemp("any")
     data = stored(*(encode_set(some(n, 9, s), codec) for n, codec, s in sets), base=9)
     path = put(directory, data, 9)
-    convert(path, Limits(limit, 100, 10 << 20, segment))
+    convert(path, SegmentLimits(limit, 100, 10 << 20, segment))
     made = [file.read_bytes() for file in sorted(directory.glob("*.log"))]
     assert all(map(is_fit, made))
     assert contents(b"".join(made)) == contents(data)

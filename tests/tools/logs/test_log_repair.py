@@ -189,7 +189,7 @@ class TestRepair:
                     patch.setattr(os, name, counted(getattr(os, name)))
                 try:
                     for _ in log_repair.repair(
-                        log_repair.Leaders(cluster, 0), segment, log_repair.Limits(0, 300)
+                        log_repair.Leaders(cluster, 0), segment, log_repair.SegmentLimits(0, 300)
                     ):
                         pass
                     finished = True

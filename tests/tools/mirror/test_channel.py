@@ -6,7 +6,7 @@ import pytest
 
 from kafka08.metrics.clients import ClientCollector
 from tests.fakes.runtime import FakeClock
-from tools.mirror.channel import Channel, TimeShare
+from tools.mirror.channel import DataChannel, TimeShare
 
 
 def test_the_mean_of_a_level_over_time() -> None:
@@ -37,7 +37,7 @@ def test_reading_changes_nothing() -> None:
 @pytest.mark.scenario("ops-19")
 def test_sizes_and_the_waits_of_producers() -> None:
     clock = FakeClock()
-    channel = Channel(clock.monotonic)
+    channel = DataChannel(clock.monotonic)
     names = {family.name for family in ClientCollector(channel).collect()}
     assert len(names) == 2, "no size was seen yet"
     clock.now += 60
@@ -57,7 +57,7 @@ def test_sizes_and_the_waits_of_producers() -> None:
 @pytest.mark.scenario("ops-19")
 def test_the_waits_of_streams_are_shared_out_among_them() -> None:
     clock = FakeClock()
-    channel = Channel(clock.monotonic)
+    channel = DataChannel(clock.monotonic)
     for _ in range(4):
         channel.add_stream()
     channel.wait(1)

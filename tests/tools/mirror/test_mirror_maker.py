@@ -13,7 +13,7 @@ from tests.producer.fake_producer import Driver
 from tools.mirror import ends, modern
 from tools.mirror.mirror_maker import OurTarget, Targets, main, new_settings, old_settings
 from tools.mirror.modern import MissingLibraryError
-from tools.mirror.pipeline import Message as AnyMessage
+from tools.mirror.pipeline import SourceMessage
 from tools.options import UsageError
 
 
@@ -119,7 +119,7 @@ class Taken(NamedTuple):
     headers: tuple[tuple[str, bytes | None], ...]
 
 
-def sent(timed: bool, message: AnyMessage) -> Any:
+def sent(timed: bool, message: SourceMessage) -> Any:
     driver = Driver(**{"api.versions.request": timed})
     ended: list[Any] = []
     OurTarget(driver.producer).send(message, b"k", ended.append)

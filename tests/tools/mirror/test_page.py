@@ -8,13 +8,13 @@ from prometheus_client import REGISTRY
 
 from kafka08.errors import KafkaError
 from kafka08.metrics.clients import ClientCollector
-from tools.mirror.channel import Channel
+from tools.mirror.channel import DataChannel
 from tools.mirror.page import serve
 
 
 @pytest.fixture
 def clients() -> Iterator[ClientCollector]:
-    made = ClientCollector(Channel())
+    made = ClientCollector(DataChannel())
     yield made
     REGISTRY.unregister(made)
 

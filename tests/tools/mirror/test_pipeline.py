@@ -10,7 +10,7 @@ import pytest
 from kafka08.producer.errors import ProducerClosedError
 from tests.fakes.runtime import FakeClock
 from tests.producer.fake_producer import Driver
-from tools.mirror.channel import Channel
+from tools.mirror.channel import DataChannel
 from tools.mirror.mirror_maker import OurTarget
 from tools.mirror.pipeline import Copier, Window
 
@@ -152,7 +152,7 @@ def test_no_more_than_the_limit_is_under_way(failures: Failures) -> None:
 @pytest.mark.scenario("ops-19")
 def test_the_channel_is_told_what_is_under_way_and_who_waits(failures: Failures) -> None:
     clock = FakeClock()
-    channel = Channel(clock.monotonic)
+    channel = DataChannel(clock.monotonic)
     channel.add_stream()
 
     def put_waits() -> float:
