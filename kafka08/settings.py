@@ -49,6 +49,8 @@ _DOUBLE = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[d
 _RELEASE = re.compile(r"(0\.(8\.[0-2]|9\.0|10\.[0-2]|11\.0)|[1-3]\.[0-9])(\.[0-9])*(-IV[0-9])?")
 _REPLICA = re.compile(r"[0-9]+:[0-9]+")
 _COMMA = re.compile(r"\s*,\s*")
+_UNITS_MS = {"": 1, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DURATION = re.compile(rf"\s*([0-9]{{1,18}})\s*({'|'.join(_UNITS_MS)})\s*")
 
 
 class NumberFormatError(ConfigError):
@@ -127,6 +129,14 @@ def parse_throttled(text: str) -> tuple[str, ...]:
     return words
 
 
+def parse_duration(text: str) -> int:
+    """Milliseconds, from a number with ms, s, m, min, h or d; without a unit, ms."""
+    match = _DURATION.fullmatch(text.lower())
+    if match is None:
+        raise NumberFormatError(text)
+    return int(match[1]) * _UNITS_MS[match[2]]
+
+
 def parse_codec(text: str) -> int:
     """A codec's number from its name in any case, or number (kafka.message.CompressionCodec)."""
     if text.lower() in COMPRESSION_CODECS:
@@ -166,6 +176,8 @@ INT = _integer_kind("int", INT_MAX)
 LONG = _integer_kind("long", LONG_MAX)
 DOUBLE = Kind("double", _parse_double)
 BOOLEAN = Kind("boolean", _parse_boolean)
+BOOLEAN_IN_ANY_CASE = Kind("boolean", lambda text: _parse_boolean(text.lower()))
+DURATION = Kind("duration", parse_duration)
 STRING = Kind("string", str)
 LIST = Kind("list", parse_list)
 MAP = Kind("map", parse_map)
@@ -181,6 +193,7 @@ _WHAT = {
     BOOLEAN.name: "true or false",
     CODEC.name: "none, gzip, snappy, lz4 or a number from 0 to 3",
     DOUBLE.name: "a number",
+    DURATION.name: "a duration such as 15m",
     RELEASE.name: "a release from 0.8.0 to 3.9",
     MAP.name: "a list of host:int",
 }

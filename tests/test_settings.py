@@ -7,7 +7,7 @@ from functools import cached_property
 import pytest
 
 from kafka08.errors import ConfigError
-from kafka08.settings import MAP, Settings, setting
+from kafka08.settings import BOOLEAN_IN_ANY_CASE, DURATION, MAP, Settings, setting
 
 
 def test_the_mechanism_serves_other_classes() -> None:
@@ -62,3 +62,27 @@ def test_unknown_and_missing_arguments_are_refused() -> None:
         Named(name="n", names="n")
     assert list(Named.settings()) == ["size", "double", "weights", "name"]
     assert list(Sized.settings()) == ["size", "double", "weights"]
+
+
+class Waits(Settings):
+    delay_ms: int = setting("delay", 900_000, DURATION, doc="")
+    strict: bool = setting("strict", False, BOOLEAN_IN_ANY_CASE, doc="")
+
+
+@pytest.mark.parametrize(
+    ("text", "millis"),
+    [("5", 5), ("5ms", 5), (" 2 m ", 120_000), ("1Min", 60_000), ("1d", 86_400_000)],
+)
+def test_durations(text: str, millis: int) -> None:
+    assert Waits.from_properties({"delay": text, "strict": "TRUE"}).values() == {
+        "delay_ms": millis,
+        "strict": True,
+    }
+
+
+@pytest.mark.parametrize("text", ["soon", "", "m", "5 x", "-1", "1.5s"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"delay has value .* which is not a duration such as 15m"
+    ):
+        Waits.from_properties({"delay": text})

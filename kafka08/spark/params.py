@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kafka08.client.cluster import Endpoint
 from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.errors import ConfigError
+from kafka08.settings import LONG, Settings, setting
 from kafka08.spark.errors import JobError, naming
 from kafka08.spark.offsets import OffsetReader
 
@@ -48,6 +49,12 @@ class SourceParams(NamedTuple):
             yield reader
 
 
+class _FetchSettings(Settings):
+    fetch_bytes: int = setting("fetch.message.max.bytes", 1 << 20, LONG, 1, doc="bytes of a fetch")
+    backoff_ms: int = setting("refresh.leader.backoff.ms", 200, LONG, 1, doc="before a retry")
+    timeout_ms: int = setting("socket.timeout.ms", 30000, LONG, 1, doc="for an answer")
+
+
 def source_params(params: Mapping[str, str]) -> SourceParams:
     """Raises JobError, which says what is missing.
 
@@ -57,25 +64,21 @@ def source_params(params: Mapping[str, str]) -> SourceParams:
     brokers = params.get(BROKERS) or params.get(BOOTSTRAP)
     if not brokers:
         raise JobError(f"Must specify {BROKERS} or {BOOTSTRAP}")
+    texts = {key: str(value) for key, value in params.items()}
+    try:
+        settings = _FetchSettings.from_properties(texts)
+        security = ClientSecurity.from_properties(texts)
+        runtime_for(security)
+    except ConfigError as error:
+        raise JobError(str(error)) from None
     return SourceParams(
         endpoints_in(brokers),
         params.get("auto.offset.reset", "").lower() == SMALLEST,
-        _number(params, "fetch.message.max.bytes", 1 << 20),
-        _number(params, "refresh.leader.backoff.ms", 200),
-        _number(params, "socket.timeout.ms", 30000),
-        params.get("client.id", ""),
-        BROKERS if params.get(BROKERS) else BOOTSTRAP,
-        _security(params),
+        **settings.values(),
+        client_id=params.get("client.id", ""),
+        option=BROKERS if params.get(BROKERS) else BOOTSTRAP,
+        security=security,
     )
-
-
-def _security(params: Mapping[str, str]) -> ClientSecurity:
-    try:
-        found = ClientSecurity.from_properties(params)
-        runtime_for(found)
-    except ConfigError as error:
-        raise JobError(str(error)) from None
-    return found
 
 
 def endpoints_in(brokers: str) -> tuple[Endpoint, ...]:
@@ -86,13 +89,3 @@ def endpoints_in(brokers: str) -> tuple[Endpoint, ...]:
             raise JobError(f"Broker not in the correct format of <host>:<port> [{brokers}]")
         found.append((host.strip("[]"), int(port)))
     return tuple(found)
-
-
-def _number(params: Mapping[str, str], key: str, default: int) -> int:
-    try:
-        value = int(params.get(key, default))
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise JobError(f"{key} is {params[key]!r}, which is not a number above 0")
-    return value

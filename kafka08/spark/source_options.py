@@ -17,6 +17,15 @@ from kafka08.client.cluster import Endpoint, parse_broker_list
 from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, OFFSETS_TOPIC, TopicPartition
 from kafka08.errors import ConfigError
+from kafka08.settings import (
+    BOOLEAN_IN_ANY_CASE,
+    DURATION,
+    LONG,
+    LONG_MAX,
+    Settings,
+    setting,
+    value_of,
+)
 
 logger = logging.getLogger("kafka08.spark.source_options")
 
@@ -49,17 +58,9 @@ MAX_OFFSETS, MIN_OFFSETS = "maxOffsetsPerTrigger", "minOffsetsPerTrigger"
 BOOTSTRAP = "kafka.bootstrap.servers"
 API_VERSIONS = "kafka.api.versions.request"
 HEADERS = "includeHeaders"
+_FETCH_BYTES, _NEW_FETCH_BYTES = "kafka.fetch.message.max.bytes", "kafka.max.partition.fetch.bytes"
+_TIMEOUT, _NEW_TIMEOUT = "kafka.socket.timeout.ms", "kafka.request.timeout.ms"
 
-_KNOWN = {
-    name.lower(): name
-    for name in (
-        *(SUBSCRIBE, PATTERN, ASSIGN, STARTING, ENDING, MAX_OFFSETS, MIN_OFFSETS),
-        *(*_BY_TIME[STARTING], *_BY_TIME[ENDING], STRATEGY),
-        *("maxTriggerDelay", "minPartitions", "maxRecordsPerPartition", "failOnDataLoss"),
-        *(HEADERS, "fetchOffset.numRetries", "fetchOffset.retryIntervalMs"),
-        "kafkaConsumer.pollTimeoutMs",
-    )
-}
 _NO_GROUP = (
     "a 0.8.2.2 fetch belongs to no group; to show the query's progress as a group's, add a "
     "kafka08.spark.listener.GroupOffsetsListener"
@@ -74,7 +75,62 @@ _REFUSED = {
     "kafka.value.deserializer": "values are binary; cast the column",
     "kafka.interceptor.classes": "there are no interceptors",
 }
-_MAX = 1 << 63
+
+
+def _limit(key: str, doc: str) -> Any:
+    """0, which cannot be set, stands for no limit."""
+    return setting(key, kind=LONG, low=1, derive=lambda _: 0, doc=doc)
+
+
+def _number(key: str, default: Any, doc: str, low: int = 1) -> Any:
+    """``default``: a number, or the key of the setting that has it."""
+    derive = value_of(default) if isinstance(default, str) else None
+    return setting(key, default, LONG, low, derive=derive, doc=doc)
+
+
+def _truth(key: str, default: bool, doc: str) -> Any:
+    return setting(key, default, BOOLEAN_IN_ANY_CASE, doc=doc)
+
+
+class SourceSettings(Settings):
+    """The options that are a number, a truth or a text each."""
+
+    max_offsets: int = _limit(MAX_OFFSETS, "messages of a batch at most")
+    min_offsets: int = _limit(MIN_OFFSETS, "messages that a batch waits for")
+    max_delay_ms: int = setting("maxTriggerDelay", 15 * 60 * 1000, DURATION, doc="but not longer")
+    min_partitions: int = _limit("minPartitions", "tasks of a batch at least")
+    max_records: int = _limit("maxRecordsPerPartition", "messages of a task at most")
+    fail_on_data_loss: bool = _truth("failOnDataLoss", True, "whether lost messages are an error")
+    retries: int = _number("fetchOffset.numRetries", 30, "of requests for offsets", low=0)
+    backoff_ms: int = _number("fetchOffset.retryIntervalMs", 1000, "the pause before a retry")
+    kafka_max_partition_fetch_bytes: int = _number(_NEW_FETCH_BYTES, 1 << 20, "its newer name")
+    fetch_bytes: int = _number(_FETCH_BYTES, _NEW_FETCH_BYTES, "bytes of a fetch from a partition")
+    kafka_request_timeout_ms: int = _number(_NEW_TIMEOUT, 30000, "its newer name")
+    timeout_ms: int = _number(_TIMEOUT, _NEW_TIMEOUT, "how long a broker may take to answer")
+    client_id: str = setting("kafka.client.id", "kafka08-spark", doc="sent to brokers")
+    starting_time: int | None = _number(_BY_TIME[STARTING][0], None, "of the first message", low=0)
+    ending_time: int | None = _number(_BY_TIME[ENDING][0], None, "of the last message", low=0)
+    include_headers: bool = _truth(HEADERS, False, "whether there is a column of headers")
+    api_versions: bool = setting(
+        API_VERSIONS,
+        kind=BOOLEAN_IN_ANY_CASE,
+        derive=lambda settings: settings.include_headers,
+        doc="whether brokers are asked for requests of later releases",
+    )
+
+    def check(self) -> None:
+        if self.include_headers and not self.api_versions:
+            raise ConfigError(f"{HEADERS} has value true, which needs {API_VERSIONS}")
+        if self.max_offsets and self.min_offsets > self.max_offsets:
+            raise ConfigError(
+                f"{MIN_OFFSETS} has value {self.min_offsets} which is above {MAX_OFFSETS} "
+                f"({self.max_offsets})"
+            )
+
+
+_OTHERS = [SUBSCRIBE, PATTERN, ASSIGN, STARTING, ENDING, STRATEGY, "kafkaConsumer.pollTimeoutMs"]
+_OTHERS += [_BY_TIME[STARTING][1], _BY_TIME[ENDING][1]]
+_KNOWN = {name.lower(): name for name in (*_OTHERS, *sorted(SourceSettings.keys()))}
 
 
 class SourceOptions(NamedTuple):
@@ -117,64 +173,75 @@ class SourceOptions(NamedTuple):
 
     def matching(self, topics: Iterable[str]) -> list[str]:
         """Those that ``pattern`` matches as a whole, the offsets topic never."""
-        found = re.compile(self.pattern)
-        return [name for name in topics if found.fullmatch(name) and name != OFFSETS_TOPIC]
+        pattern = re.compile(self.pattern)
+        return [name for name in topics if pattern.fullmatch(name) and name != OFFSETS_TOPIC]
+
+
+_FIELDS = frozenset(SourceOptions._fields)
 
 
 def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
     """Names of options in any case. Raises ConfigError."""
-    given = _Given(options)
-    given.check_names()
-    topics, pattern, assigned = _subscription(given)
-    limits = {
-        "max_offsets": given.number(MAX_OFFSETS, 0),
-        "min_offsets": given.number(MIN_OFFSETS, 0),
-        "min_partitions": given.number("minPartitions", 0),
-        "max_records": given.number("maxRecordsPerPartition", 0),
-        "retries": given.number("fetchOffset.numRetries", 30, low=0),
-        "backoff_ms": given.number("fetchOffset.retryIntervalMs", 1000),
-        "timeout_ms": given.number(
-            "kafka.socket.timeout.ms", given.number("kafka.request.timeout.ms", 30000)
-        ),
-    }
-    maximum, minimum = limits["max_offsets"], limits["min_offsets"]
-    if maximum and minimum > maximum:
-        raise ConfigError(
-            f"{MIN_OFFSETS} has value {minimum} which is above {MAX_OFFSETS} ({maximum})"
-        )
+    texts = _texts(options)
+    _check_names(texts)
+    settings = SourceSettings.from_properties(texts)
+    topics, pattern, assigned = _subscription(texts)
     for name in (ENDING, *_BY_TIME[ENDING]) if streaming else ():
-        if given.text(name) is not None:
-            raise ConfigError(f"{name} has value {given.text(name)}: a stream has no end")
-    or_latest = given.word(STRATEGY, "error", LATEST) == LATEST
-    fetch = given.number(
-        "kafka.fetch.message.max.bytes", given.number("kafka.max.partition.fetch.bytes", 1 << 20)
-    )
+        if name in texts:
+            raise ConfigError(f"{name} has value {texts[name]}: a stream has no end")
+    strategy = texts.get(STRATEGY, "error")
+    if strategy.lower() not in ("error", LATEST):
+        raise ConfigError(f"{STRATEGY} has value {strategy}, which is not error or {LATEST}")
+    or_latest = strategy.lower() == LATEST
     return SourceOptions(
-        _endpoints(given),
+        _endpoints(texts),
         topics,
         pattern,
         assigned,
-        _since(given, STARTING, or_latest)
-        or _position(given, STARTING, LATEST if streaming else EARLIEST, not streaming, LATEST),
-        _since(given, ENDING, True) or _position(given, ENDING, LATEST, True, EARLIEST),
-        max_delay_ms=given.milliseconds("maxTriggerDelay", 15 * 60 * 1000),
-        fail_on_data_loss=given.boolean("failOnDataLoss", True),
-        fetch_bytes=fetch,
-        client_id=given.text("kafka.client.id") or "kafka08-spark",
-        api_versions=given.api_versions,
-        include_headers=given.boolean(HEADERS, False),
-        security=given.security(),
-        **limits,
+        _since(texts, settings, STARTING, or_latest)
+        or _position(texts, STARTING, LATEST if streaming else EARLIEST, not streaming, LATEST),
+        _since(texts, settings, ENDING, True) or _position(texts, ENDING, LATEST, True, EARLIEST),
+        security=_security(texts),
+        **{name: value for name, value in settings.values().items() if name in _FIELDS},
     )
 
 
 def wants_headers(options: Mapping[str, str]) -> bool:
     """Whether the source has a column of headers. Raises ConfigError."""
-    return _Given(options).boolean(HEADERS, False)
+    text = _texts(options).get(HEADERS, "false")
+    return bool(SourceSettings.settings()["include_headers"].parse(text))
 
 
-def _endpoints(given: _Given) -> tuple[Endpoint, ...]:
-    brokers = given.text(BOOTSTRAP) or given.text("kafka.metadata.broker.list")
+def _texts(options: Mapping[str, str]) -> dict[str, str]:
+    """The options under the names that they have here, in whatever case they are given; those with
+    other names in lower case."""
+    return {_KNOWN.get(key.lower(), key.lower()): str(value) for key, value in options.items()}
+
+
+def _check_names(texts: Mapping[str, str]) -> None:
+    for key, value in texts.items():
+        if key in _REFUSED:
+            raise ConfigError(f"{key} has value {value}, which is not supported: {_REFUSED[key]}")
+        if key.lower() not in _KNOWN and not key.startswith("kafka."):
+            close = difflib.get_close_matches(key, _KNOWN, 1)
+            hint = f"; did you mean {_KNOWN[close[0]]}?" if close else ""
+            raise ConfigError(f"Option {key} ({value}) is unknown{hint}")
+
+
+def _security(texts: Mapping[str, str]) -> ClientSecurity:
+    """Of ``kafka.security.protocol``, ``kafka.ssl.*`` and ``kafka.sasl.*``."""
+    try:
+        security = ClientSecurity.from_properties(
+            {key.removeprefix("kafka."): value for key, value in texts.items()}
+        )
+        runtime_for(security)
+    except ConfigError as error:
+        raise ConfigError(f"kafka.{error}") from None
+    return security
+
+
+def _endpoints(texts: Mapping[str, str]) -> tuple[Endpoint, ...]:
+    brokers = texts.get(BOOTSTRAP) or texts.get("kafka.metadata.broker.list")
     if not brokers:
         raise ConfigError(f"Option {BOOTSTRAP} must be set: host:port of brokers")
     try:
@@ -183,15 +250,17 @@ def _endpoints(given: _Given) -> tuple[Endpoint, ...]:
         raise ConfigError(f"{BOOTSTRAP} has value {brokers}: {error}") from None
 
 
-def _subscription(given: _Given) -> tuple[tuple[str, ...], str, tuple[TopicPartition, ...]]:
-    chosen = [name for name in (SUBSCRIBE, PATTERN, ASSIGN) if given.text(name) is not None]
+def _subscription(
+    texts: Mapping[str, str],
+) -> tuple[tuple[str, ...], str, tuple[TopicPartition, ...]]:
+    chosen = [name for name in (SUBSCRIBE, PATTERN, ASSIGN) if name in texts]
     if len(chosen) != 1:
         found = ", ".join(chosen) or "none"
         raise ConfigError(
             f"Exactly one of {SUBSCRIBE}, {PATTERN} and {ASSIGN} must be set; set: {found}"
         )
     (name,) = chosen
-    value = given.text(name) or ""
+    value = texts[name]
     if name == PATTERN:
         try:
             re.compile(value)
@@ -221,26 +290,31 @@ def _assigned(value: str) -> tuple[TopicPartition, ...]:
     return tuple(sorted({TopicPartition(*pair) for pair in pairs}))
 
 
-def _since(given: _Given, bound: str, or_latest: bool) -> SinceTime | None:
+def _since(
+    texts: Mapping[str, str], settings: SourceSettings, bound: str, or_latest: bool
+) -> SinceTime | None:
     """None if no option of time is set for the bound."""
-    name = next((name for name in _BY_TIME[bound] if given.text(name) is not None), "")
+    name = next((name for name in _BY_TIME[bound] if name in texts), "")
     if not name:
         return None
-    value = given.text(name) or ""
-    if not given.api_versions:
+    value = texts[name]
+    if not settings.api_versions:
         raise ConfigError(
             f"{name} has value {value}, which needs {API_VERSIONS} true: brokers of 0.8.2.2 do "
             "not know the times of messages"
         )
-    if name == _BY_TIME[bound][0]:
-        return SinceTime(name, given.number(name, 0, low=0), or_latest)
+    time = settings.starting_time if bound == STARTING else settings.ending_time
+    if time is not None:
+        return SinceTime(name, time, or_latest)
     shape = f'{name} has value {value}, which is not like {{"topic":{{"0":1500000000000}}}}'
     return SinceTime(name, _by_partition(name, value, shape, low=0), or_latest)
 
 
-def _position(given: _Given, name: str, default: str, batch: bool, wrong: str) -> Position:
+def _position(
+    texts: Mapping[str, str], name: str, default: str, batch: bool, wrong: str
+) -> Position:
     """``wrong``: the word that a batch may not use here (nor, as -1 or -2, in JSON)."""
-    value = given.text(name)
+    value = texts.get(name)
     if value is None:
         return default
     word = value.strip().lower()
@@ -267,7 +341,11 @@ def _by_partition(name: str, value: str, shape: str, *, low: int) -> dict[TopicP
         if not isinstance(numbers, dict):
             raise ConfigError(shape)
         for partition, number in numbers.items():
-            if not partition.isdecimal() or type(number) is not int or not low <= number < _MAX:
+            if (
+                not partition.isdecimal()
+                or type(number) is not int
+                or not low <= number <= LONG_MAX
+            ):
                 raise ConfigError(shape)
             found[TopicPartition(topic, int(partition))] = number
     return found
@@ -281,78 +359,3 @@ def _json(name: str, value: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ConfigError(f"{name} has value {value}, which is not a JSON object")
     return found
-
-
-class _Given:
-    """Options by name, whatever the case of either."""
-
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self._options = {key.lower(): str(value) for key, value in options.items()}
-
-    def check_names(self) -> None:
-        for key, value in self._options.items():
-            if key in _REFUSED:
-                raise ConfigError(
-                    f"{key} has value {value}, which is not supported: {_REFUSED[key]}"
-                )
-            if key not in _KNOWN and not key.startswith("kafka."):
-                close = difflib.get_close_matches(key, _KNOWN, 1)
-                hint = f"; did you mean {_KNOWN[close[0]]}?" if close else ""
-                raise ConfigError(f"Option {key} ({value}) is unknown{hint}")
-        if self.boolean(HEADERS, False) and not self.boolean(API_VERSIONS, True):
-            raise ConfigError(f"{HEADERS} has value true, which needs {API_VERSIONS}")
-
-    @property
-    def api_versions(self) -> bool:
-        return self.boolean(API_VERSIONS, self.boolean(HEADERS, False))
-
-    def security(self) -> ClientSecurity:
-        """Of ``kafka.security.protocol``, ``kafka.ssl.*`` and ``kafka.sasl.*``."""
-        given = {key.removeprefix("kafka."): value for key, value in self._options.items()}
-        try:
-            found = ClientSecurity.from_properties(given)
-            runtime_for(found)
-        except ConfigError as error:
-            raise ConfigError(f"kafka.{error}") from None
-        return found
-
-    def text(self, name: str) -> str | None:
-        return self._options.get(name.lower())
-
-    def number(self, name: str, default: int, low: int = 1) -> int:
-        value = self.text(name)
-        if value is None:
-            return default
-        try:
-            found = int(value)
-        except ValueError:
-            found = low - 1
-        if not low <= found < _MAX:
-            raise ConfigError(f"{name} has value {value}, which is not a number from {low} on")
-        return found
-
-    def boolean(self, name: str, default: bool) -> bool:
-        value = self.text(name)
-        if value is None:
-            return default
-        if value.lower() not in ("true", "false"):
-            raise ConfigError(f"{name} has value {value}, which is neither true nor false")
-        return value.lower() == "true"
-
-    def word(self, name: str, default: str, *others: str) -> str:
-        value = (self.text(name) or default).lower()
-        if value not in (default, *others):
-            words = " or ".join((default, *others))
-            raise ConfigError(f"{name} has value {value}, which is not {words}")
-        return value
-
-    def milliseconds(self, name: str, default: int) -> int:
-        """A number with ms, s, m, min, h or d; without a unit, ms."""
-        value = self.text(name)
-        if value is None:
-            return default
-        found = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", value.lower())
-        units = {"": 1, "ms": 1, "s": 1000, "m": 60000, "min": 60000, "h": 3600000, "d": 86400000}
-        if not found or found[2] not in units:
-            raise ConfigError(f"{name} has value {value}, which is not a duration such as 15m")
-        return int(found[1]) * units[found[2]]
