@@ -334,4 +334,4 @@ def test_what_needs_later_fetches_asks_for_them(
 ) -> None:
     world.cluster.append("t", 0, b"a")
     assert main([*TOPIC, *given, "--from-beginning", "--max-messages", "1"]) == 0
-    assert any("api_versions" in options for options in world.cluster.options) == asked
+    assert any(options.get("api_versions") for options in world.cluster.options) == asked
