@@ -12,7 +12,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 _INSTALLED = os.path.join(_HERE, "_home")
 # The directory that has bin/ and config/: the top of a checkout, or a part of the package.
 HOME = _INSTALLED if os.path.isdir(_INSTALLED) else os.path.dirname(_HERE)
-# Tells bin/kafka-run-class.sh which Python has the project's packages.
+# Names the Python that has the project's packages, for bin/kafka-run-class.sh.
 PYTHON = "KAFKA08_PYTHON"
 
 

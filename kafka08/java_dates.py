@@ -10,7 +10,7 @@ from collections.abc import Callable
 ISO_8601 = "yyyy-MM-dd HH:mm:ss,SSS"
 """The format of log4j."""
 Piece = Callable[[time.struct_time, int], str]
-"""The text of a piece of a pattern, at a local time and so many milliseconds."""
+"""The text of a piece of a pattern, at a local time with its milliseconds."""
 
 _PIECE = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
 _NUMBERS: dict[str, Callable[[time.struct_time, int], int]] = {

@@ -41,7 +41,7 @@ class ListenerSettings(NamedTuple):
 
 class Listeners(NamedTuple):
     """``bound``: where to listen; an empty host is every interface, port 0 one that the system
-    chooses. ``advertised``: the endpoints that others are told: an empty host is the machine's
+    chooses. ``advertised``: the endpoints for others: an empty host is the machine's
     name, port 0 the bound port. ``inter_broker``: the listener of connections between
     brokers."""
 

@@ -8,7 +8,7 @@ _PROTOCOLS = ("TLSv1.2", "TLSv1.3")
 
 
 class SslSettings(Settings):
-    """``ssl.*``. Stores are PEM or PKCS#12; which one, the content tells."""
+    """``ssl.*``. Stores are PEM or PKCS#12; which one, the content shows."""
 
     ssl_keystore_location: str | None = setting(
         "ssl.keystore.location",

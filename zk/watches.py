@@ -3,7 +3,7 @@
 A read arms its watch first, so that no change is missed between the two. A watch that fires posts
 the event given with the read and ends: the owner reads again, which arms a new watch, and compares
 full states. When a connection is lost kazoo drops its watches. When it is back, all armed events
-are posted, since any node may have changed. After an expiry no event is posted: the owner is told
+are posted, since any node may have changed. After an expiry no event is posted: the owner learns
 of the new session and reads all nodes again. Does not interpret the events.
 """
 

@@ -1,6 +1,6 @@
 """One partition on this broker: leader or follower, isr, epochs, high watermark.
 
-Mirrors kafka.cluster.Partition without its reach: it performs no ZooKeeper call, wakes nobody
+Mirrors kafka.cluster.Partition without its reach: it performs no ZooKeeper call, wakes no task
 and sends nothing. Methods return what changed (the high watermark moved, an isr is proposed)
 and the replica manager acts. Nothing here switches greenlets, so each method is atomic.
 
@@ -389,7 +389,7 @@ class Partition:
         return kept if kept != self.isr and kept else None
 
     def _has_deleted(self, broker_id: int, until: int) -> bool:
-        """Whether a follower has deleted the records below ``until``, or cannot be told of it."""
+        """Whether a follower has deleted the records below ``until``, or cannot do so."""
         first = self.remote[broker_id].first_offset
         return first == UNKNOWN_OFFSET or first >= until
 

@@ -11,7 +11,7 @@ class RemoteReplica:
     """A follower as its leader sees it: its log end offset and when it last fetched.
 
     ``log_end_offset`` is the offset it last asked for, -1 until it has asked since leadership
-    began; ``first_offset`` is the first one that it would serve, -1 until it has told;
+    began; ``first_offset`` is the first one that it would serve, -1 until it has sent it;
     ``fetched_at`` is monotonic seconds.
     """
 

@@ -89,7 +89,7 @@ class Reassignment:
                 self._begin(partition, new)
 
     def _begin(self, partition: TopicPartition, new: tuple[int, ...]) -> None:
-        """Begin a reassignment; one that names a new broker of 0.8.2.2 once the leader has told
+        """Begin a reassignment; one that names a new broker of 0.8.2.2 once the leader has reported
         that this broker can read the log."""
         if self._context.is_being_deleted(partition):
             logger.error(

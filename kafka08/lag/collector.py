@@ -36,7 +36,7 @@ _STARTS_EVERY = 10
 
 
 class LogState(NamedTuple):
-    """A partition: what Metadata says, and its log. None: not known, or no leader told."""
+    """A partition: what Metadata says, and its log. None: not known, or no leader is known."""
 
     leader: int
     replicas: tuple[int, ...]

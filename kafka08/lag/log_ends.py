@@ -1,6 +1,6 @@
 """When the end of each log was where: lag in time where messages have no time.
 
-A message's age is not known in 0.8. The ends seen in the past tell between which two moments an
+A message's age is not known in 0.8. The ends seen in the past show between which two moments an
 offset was appended.
 """
 

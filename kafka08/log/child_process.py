@@ -44,7 +44,7 @@ class ChildProcess:
 
     def _send(self) -> None:
         """Write as much of the job as the pipe accepts; a job may list many segments. The pipe
-        stays open: its end tells the child that this process has died."""
+        stays open: its end shows the child that this process has died."""
         try:
             while self._unsent:
                 sent = os.write(self._input.fileno(), self._unsent)

@@ -35,7 +35,7 @@ def retained(entry: BytesLike, goes: Goes, producer_ends: Container[int] = ()) -
     if all stay.
 
     A control batch stays. A batch that ends at one of ``producer_ends`` stays without its records:
-    it tells what an idempotent producer has sent last. Raises as ``leaves`` does.
+    it holds what an idempotent producer has sent last. Raises as ``leaves`` does.
     """
     if magic_of(entry) == BATCH:
         return _batch(entry, goes, producer_ends)

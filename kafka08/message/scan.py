@@ -481,7 +481,7 @@ class FileWalk:
 
     ``checks`` are those of ``walk``; with ``headers_only`` only offsets and sizes are read. An
     entry larger than a chunk is checked piece by piece: ``chunk`` (default CHUNK) bounds the
-    memory. With ``times`` ``newest`` is what ``newest_time`` tells of all entries passed so far;
+    memory. With ``times`` ``newest`` is the ``newest_time`` of all entries passed so far;
     that is not for ``headers_only``.
     """
 

@@ -60,7 +60,7 @@ TABLE = """| Bean | Series | Type | Labels | Meaning |
 TAIL = """
 ## Cost
 
-Without `http.port` and without the CSV reporter nobody can read the metrics. Requests are counted
+Without `http.port` and without the CSV reporter the metrics cannot be read. Requests are counted
 then, and no clock is read for their times. With either of the two a request that arrives alone and
 does not wait costs two readings of the clock, six additions, and one time in 16 the six
 distributions.

@@ -1,6 +1,6 @@
 """Counts and distributions that cost next to nothing where they are updated.
 
-An update is a few additions; rates, quantiles and names are made when somebody reads. There is no
+An update is a few additions; rates, quantiles and names are made when they are read. There is no
 lock: what counts runs on the event loop.
 """
 

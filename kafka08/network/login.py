@@ -51,7 +51,7 @@ _CREDENTIALS = (
 _AGAIN = "SaslAuthenticate request received after successful authentication"
 
 Mechanisms = Mapping[str, Callable[[], Side]]
-"""The makers of the server's side of a login, by mechanism, in the order in which they are told."""
+"""The makers of the server's side of a login, by mechanism, in the order of the offer."""
 
 
 class LoginFailed(ConnectionClosed):

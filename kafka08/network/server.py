@@ -72,7 +72,7 @@ class Listener(NamedTuple):
 
 
 class _Acceptor(StreamServer):  # type: ignore[misc]
-    """Accepts, and leaves the sockets open. ``wait`` tells for how many seconds it may not."""
+    """Accepts, and leaves the sockets open. ``wait`` says for how many seconds it may not."""
 
     def __init__(self, sock: Any, accept: Callable[..., None], wait: Callable[[], float]) -> None:
         self._wait = wait
@@ -98,7 +98,7 @@ class Server:
     connections without traffic for that long, unless a request of theirs is being served. (0.8.2.2
     never closes one that has not sent a request; here it counts as idle.) ``queued_max_bytes``
     limits large requests in memory, see ``memory``. ``login_ms`` is the time within which a login
-    must be done. ``failures`` are told to the log from here.
+    must be done. ``failures`` are logged from here.
     """
 
     def __init__(

@@ -115,7 +115,7 @@ class TlsSocket(ssl.SSLSocket):
         try:
             state: Any = vars(self).get("_sslobj")
             if state is not None:
-                state.shutdown()  # tells the peer that nothing was cut off
+                state.shutdown()  # shows the peer that nothing was cut off
         except (OSError, ValueError):
             pass
         super().close()

@@ -70,7 +70,7 @@ class Workers:
         self._loop: Any = self._hub.loop
         self._after_poll: Any = self._loop.timer(0)
         self._ready: deque[Any] = deque()
-        self._is_due = False  # somebody will call _dispatch
+        self._is_due = False  # another task will call _dispatch
         self._active: Any = None  # the worker that _dispatch has given the turn
         self._serving: Any = None  # the connection it serves
         # When the sockets are looked at again; not before those that were ready had their turn.

@@ -153,7 +153,7 @@ class Accumulator:
         now: Callable[[], float],
         stamp: tuple[int, bytes | None] | None = None,
     ) -> tuple[RecordFuture, bool]:
-        """Add a record; also tells whether to wake the leader's task: a batch began or is full."""
+        """Add a record; also says whether to wake the leader's task: a batch began or is full."""
         self.used += size
         batch = queue.open
         news = False

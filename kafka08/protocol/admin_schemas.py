@@ -205,7 +205,7 @@ class DescribeConfigsRequest(NamedTuple):
 
 
 class DescribeConfigsRequestV1(DescribeConfigsRequest):
-    """The same in version 1, which tells where values come from."""
+    """The same in version 1, which says where values come from."""
 
     __slots__ = ()
 

@@ -7,7 +7,7 @@ of type ``list[X]`` is an array: an int32 count, then the elements; a field whos
 docs/protocol.md shows. ``fields_of`` reads the annotations. Other modules turn them into code or
 text.
 
-One class stands for all versions of a request or response. ``Since`` and ``Until`` tell in which
+One class stands for all versions of a request or response. ``Since`` and ``Until`` say in which
 versions a field is on the wire; where it is not, it has its default. The wire order is the text
 order, except for fields with ``Since(..., before="...")``: Python wants fields with defaults
 last, and the values that version 0 has stay in front.

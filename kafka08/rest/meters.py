@@ -21,7 +21,7 @@ _METHODS = {"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"}
 
 
 class RequestMeters:
-    """Requests since the start, a collector for prometheus-client. ``instances`` tells how many
+    """Requests since the start, a collector for prometheus-client. ``instances`` says how many
     consumer instances there are."""
 
     def __init__(self, instances: Callable[[], int]) -> None:

@@ -65,7 +65,7 @@ class StreamReader:
                 continue
             except KafkaError as error:
                 if found:
-                    break  # the next read tells
+                    break  # the next read raises it
                 raise _unreadable(error) from error
             message = stream.peek()
             if message is None:  # its partition was released meanwhile

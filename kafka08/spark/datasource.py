@@ -84,7 +84,7 @@ def show_py_files(directory: Path) -> None:
     """Let the process that plans streams import the files of ``--py-files``.
 
     Spark keeps those files in ``directory``, but has that process look for them in
-    ``streaming_job`` below it, which nobody fills.
+    ``streaming_job`` below it, which stays empty.
     """
     with contextlib.suppress(FileExistsError):
         (directory / "streaming_job").symlink_to(".")

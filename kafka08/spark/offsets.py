@@ -93,7 +93,7 @@ class OffsetReader:
         ``lacks`` says of which topics something is missing. While it names any, the brokers are
         asked again, until PROOF answers know other topics but not these. Where no other topic
         exists, or is whole, the last of all tries decides. Raises UnreachableError when that
-        comes from brokers that the controller has told nothing, and the error of a topic that
+        comes from brokers that the controller has sent nothing, and the error of a topic that
         has not been created yet.
         """
         wanted, question = set(names), list(names)

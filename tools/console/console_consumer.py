@@ -264,7 +264,7 @@ def _settings(args: Arguments) -> tuple[dict[str, str], bool]:
 
 
 def _consume(connector: ConsumerConnector, topic_filter: TopicFilter, printing: Printing) -> int:
-    """Print as a member of the group until told to stop; the exit status."""
+    """Print as a member of the group until asked to stop; the exit status."""
 
     def join() -> KafkaStream:
         (stream,) = connector.create_message_streams_by_filter(topic_filter)

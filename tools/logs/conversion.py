@@ -46,7 +46,7 @@ from kafka08.runtime import SystemClock
 from tools.logs.lowering import Lowered, filler, lowered, lowered_offsets
 
 CONVERTED_SUFFIX = ".converted"
-# Files beside a segment that tell of later formats.
+# Files beside a segment that belong to later formats.
 LATER_SUFFIXES = (".timeindex", ".snapshot", ".txnindex")
 MAX_SEGMENT_BYTES = (1 << 31) - 1
 _STEP = 4 << 20

@@ -89,7 +89,7 @@ class Window:
     """The messages of some readers that were sent and not acknowledged, at most ``limit``.
 
     ``failed`` is called with the first error of a send, unless ``skip_failed``: then such a
-    message counts as processed and is logged. ``channel`` is told of each message, if somebody
+    message counts as processed and is logged. ``channel`` counts each message, if somebody
     reads its figures.
     """
 

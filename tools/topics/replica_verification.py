@@ -188,7 +188,7 @@ def fetch_copies(
 class Verifier:
     """How far the replicas of each partition are known to agree (``offsets``: the next one).
 
-    ``clock`` tells when ``report_interval_ms`` has passed since the last report.
+    ``clock`` says when ``report_interval_ms`` has passed since the last report.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ first, and lets another thread read. A check takes microseconds.
 
 Newer kernels start to read what a check misses, one page for each sample. A quick disk, or a busy
 processor, delivers it before the kernel answers, and the rest of the run is still missing. The
-kernel's account of the thread's reads tells this from a page that was there.
+kernel's account of the thread's reads distinguishes this from a page that was there.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
 
 def is_resident(part: FileSlice) -> bool:
-    """Whether a read would not wait, judged by samples. True if the system cannot tell."""
+    """Whether a read would not wait, judged by samples. True if the system does not say."""
     file, position, size = part.file, part.position, part.size
     if not _NOWAIT or not size or file.cannot_tell:
         return True

@@ -159,7 +159,7 @@ class TimeIndex:
 
 def offset_below(path: str, entries: int, base_offset: int, timestamp: int) -> int:
     """The offset up to which all messages of a segment are older than ``timestamp``, as far as
-    the first ``entries`` entries of its time index tell; its base offset if they do not.
+    the first ``entries`` entries of its time index say; its base offset if they do not.
 
     To be called on any thread. Raises OSError.
     """

@@ -1,7 +1,7 @@
 """The logins that the listeners of a broker take, as its settings say.
 
 Puts the mechanisms of ``security``, the credentials of ZooKeeper and the wire's side of a login
-(``network.login``) together. Failed logins are answered late, and told in a few lines of the log
+(``network.login``) together. Failed logins are answered late, and logged in a few lines
 however many there are.
 """
 

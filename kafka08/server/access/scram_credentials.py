@@ -1,6 +1,6 @@
 """The SCRAM credentials of users: kept in ZooKeeper, cached here for logins.
 
-A login does not wait for ZooKeeper and works while ZooKeeper is away; ``config_changes`` tells of
+A login does not wait for ZooKeeper and works while ZooKeeper is away; ``config_changes`` reports
 changes. Sessions of a credential that is changed or deleted end. Does not know connections.
 """
 
@@ -93,7 +93,7 @@ class ScramCredentials:
     def find(self, mechanism: str, user: str) -> Credential:
         """The user's credential; one that no password fits if there is none."""
         known = self._known[mechanism].get(user)
-        # Made in any case, so that the time of an answer tells nothing.
+        # Made in any case, so that the time of an answer reveals nothing.
         made_up = made_up_credential(mechanism, user, self._secret, self._shapes[mechanism])
         return made_up if known is None else known
 

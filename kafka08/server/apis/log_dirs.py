@@ -1,7 +1,7 @@
 """API 35, DescribeLogDirs: the data directories of this broker, and the replicas in them.
 
 Not of 0.8.2.2. Replicas do not move between directories of a broker: none is a future one, and none
-lags behind itself, which is what the offset lag would tell.
+lags behind itself, which is what the offset lag would show.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ code; 0.8.2.2 answers every topic with it and an empty broker list, which client
 Live brokers are listed even before the first topic exists.
 
 A broker that has just been started knows neither brokers nor topics until the controller names
-them. Version 0 tells so with an empty list of brokers, as 0.8.2.2 does. Later versions wait for
+them. Version 0 says so with an empty list of brokers, as 0.8.2.2 does. Later versions wait for
 the controller, and the connection is closed if that takes too long: of an empty list librdkafka
 2.16 concludes that there are no brokers, and it never retries. A topic that such a broker
 has not heard of is not denied to later versions either, if ZooKeeper has it: it is answered 5, for
@@ -76,7 +76,7 @@ class MetadataApi:
         reachable: Reachable | None = None,
     ) -> None:
         """``originals`` is needed for versions from 1 on. ``reachable``: by default the
-        brokers as the controller told them."""
+        brokers as the controller sent them."""
         self._reachable = reachable or Reachable(cache)
         self._runtime = runtime
         self._cache = cache

@@ -60,7 +60,7 @@ _REFUSED = (
 _TIMES_SINCE: Final = 2
 _ONE_BATCH_SINCE: Final = 3
 _ZSTD_SINCE: Final = 7
-# Errors that older clients do not know, and since which version they are told.
+# Errors that older clients do not know, and since which version they are sent.
 _NEWER = (
     (InvalidRecordError, _ONE_BATCH_SINCE),
     (UnsupportedForMessageFormatError, _ONE_BATCH_SINCE),

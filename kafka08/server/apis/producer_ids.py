@@ -1,6 +1,6 @@
 """API 22, InitProducerId of later releases: ids for idempotent producers; no transactions.
 
-Without ZooKeeper no new block of ids can be claimed. Clients are told to ask again (14): the
+Without ZooKeeper no new block of ids can be claimed. Clients are asked to try again (14): the
 general -1 is final to some of them.
 """
 

@@ -1,6 +1,6 @@
 """The registrations of the live brokers, read whenever one comes or goes.
 
-Clients are told the endpoints of the listener that they came in on: UpdateMetadata has only one
+Clients get the endpoints of the listener that they came in on: UpdateMetadata has only one
 host and port for each broker, so the endpoints are taken from here.
 """
 
@@ -84,7 +84,7 @@ class Registrations:
         for broker in live.values():
             registration = self._live.get(broker.id)
             if registration is None:
-                # Not read yet. The controller tells the host and port of a plain listener.
+                # Not read yet. The controller sends the host and port of a plain listener.
                 if listener == PLAINTEXT and broker.port != NO_PORT:
                     found[broker.id] = broker
             elif (endpoint := registration.endpoint(listener)) is not None:
@@ -99,7 +99,7 @@ class Registrations:
 
 class Reachable:
     """The live brokers with their addresses for the sender of the current request: by
-    ``registrations``, or, where all listeners are those of 0.8, as the controller told them."""
+    ``registrations``, or, where all listeners are those of 0.8, as the controller sent them."""
 
     def __init__(self, cache: MetadataCache, registrations: Registrations | None = None) -> None:
         self._cache = cache

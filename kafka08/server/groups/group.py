@@ -146,7 +146,7 @@ class Group:
         self._listed: Counter[str] = Counter()  # how many members list each strategy
         self.not_synced: set[str] = set()
         # While an empty group waits for its first members: how much longer it may wait, and
-        # whether somebody has joined since the wait began. None in any other rebalance.
+        # whether a member has joined since the wait began. None in any other rebalance.
         self.delay_left_ms: int | None = None
         self.has_newcomer = False
         self.is_storing = False  # the leader's assignment is being written

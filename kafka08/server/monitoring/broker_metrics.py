@@ -42,7 +42,7 @@ def add_process(registry: Registry) -> None:
 
 
 def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version  # 8 ms, when somebody reads it
+    from importlib.metadata import PackageNotFoundError, version  # 8 ms, when it is read
 
     try:
         return version("kafka08")

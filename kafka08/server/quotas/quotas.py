@@ -39,7 +39,7 @@ class Quotas:
         self._ips = IpNodes(zk, limits)
 
     def watched(self) -> list[tuple[str, Callable[[str], None]]]:
-        """For ``ConfigChanges``: the types of entities, and who is told of their changes."""
+        """For ``ConfigChanges``: the types of entities, and the receivers of their changes."""
         return [
             (entities.USERS, self._clients.changed),
             (entities.CLIENTS, self._clients.changed),

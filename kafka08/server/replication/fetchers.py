@@ -10,7 +10,7 @@ Mirrors kafka.server.ReplicaFetcherThread with three differences, all invisible 
 - A log that is longer than its leader's while unclean election is off takes that partition
   out of replication instead of halting the process.
 
-A leader that serves later requests is asked with Fetch 5, which also tells up to where the leader
+A leader that serves later requests is asked with Fetch 5, which also says up to where the leader
 has deleted records (ADR 42). Everything else is as with Fetch 0.
 """
 
@@ -96,7 +96,7 @@ class FetcherStats:
 
 class ReplicaFetcher:
     """Copies the partitions given to it from one leader. Partitions in full directories are
-    skipped. ``serves_later`` tells which brokers serve the requests of later releases."""
+    skipped. ``serves_later`` says which brokers serve the requests of later releases."""
 
     def __init__(
         self,

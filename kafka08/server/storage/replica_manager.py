@@ -56,7 +56,7 @@ class ReadResult(NamedTuple):
 class ReplicaManager:
     """All partitions of this broker, by TopicPartition.
 
-    The three purgatories are told of moves: ``produce_purgatory`` and ``fetch_purgatory`` of high
+    The three purgatories learn of moves: ``produce_purgatory`` and ``fetch_purgatory`` of high
     watermarks (the first of follower positions too), ``follower_purgatory`` of log ends; all of
     lost leadership.
     """
@@ -164,7 +164,7 @@ class ReplicaManager:
     ) -> ReadResult:
         """Stored bytes of a partition, in the page cache; may wait for them to get there.
 
-        A follower's position is recorded on the way, with its ``first_offset`` if it tells. An
+        A follower's position is recorded on the way, with its ``first_offset`` if it sends one. An
         original broker that follows is not given what it cannot read.
         """
         try:
