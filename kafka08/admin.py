@@ -253,15 +253,12 @@ def add_partitions(
     client: ZkClient,
     topic: str,
     partitions: int,
-    replica_assignment: str = "",
     new_replicas: Sequence[Sequence[int]] = (),
     validate_only: bool = False,
 ) -> dict[int, list[int]]:
     """Grow a topic to ``partitions`` and return the assignment of the new ones.
 
-    ``new_replicas`` are those of each new partition. ``replica_assignment`` is the text form
-    ("1:2,2:1"), which lists all partitions; the entries of existing ones are ignored. Raises
-    AdminOperationError.
+    ``new_replicas`` are those of each new partition. Raises AdminOperationError.
     """
     path = znodes.topic_path(topic)
     while True:
@@ -269,8 +266,6 @@ def add_partitions(
         existing = {} if found is None else znodes.decode_topic(path, found[0])
         if found is None or not existing:
             raise UnknownTopicError(f"The topic {topic} does not exist")
-        if replica_assignment:
-            new_replicas = _parse_assignment(replica_assignment)[len(existing) :]
         added = _new_partitions(client, existing, partitions, new_replicas)
         if validate_only:
             return added
@@ -363,14 +358,6 @@ def parse_replica_assignment(text: str) -> dict[int, list[int]]:
                 f"{','.join(map(str, replicas))}"
             )
     return assignment
-
-
-def _parse_assignment(text: str) -> list[list[int]]:
-    """The lists of a text such as "0:1,1:2"; empty entries are kept."""
-    return [
-        [parse_broker_id(word) for word in entry.split(":")] if entry else []
-        for entry in text.split(",")
-    ]
 
 
 def parse_broker_id(text: str) -> int:

@@ -151,14 +151,14 @@ def test_partitions_are_added_behind_the_existing_ones(client: ZkClient) -> None
     assert stored[5] == (3, 1, 5)
     assert stored[8] == (7, 3, 5)
     for count, manual, text in [
-        (9, "", "The number of partitions for a topic can only be increased"),
-        (10, ",,,,,,,,,1:9:3", "some specified brokers not available"),
-        (10, ",,,,,,,,,1:1:3", "duplicate brokers"),
-        (10, ",,,,,,,,,1:3", "is not equal to the existing replication factor for the topic 3"),
+        (9, [], "The number of partitions for a topic can only be increased"),
+        (10, [[1, 9, 3]], "some specified brokers not available"),
+        (10, [[1, 1, 3]], "duplicate brokers"),
+        (10, [[1, 3]], "is not equal to the existing replication factor for the topic 3"),
     ]:
         with pytest.raises(AdminOperationError, match=text):
             admin.add_partitions(client, "t", count, manual)
-    assert admin.add_partitions(client, "t", 10, ",,,,,,,,,7:5:3") == {9: [7, 5, 3]}
+    assert admin.add_partitions(client, "t", 10, [[7, 5, 3]]) == {9: [7, 5, 3]}
     with pytest.raises(AdminOperationError, match="The topic no does not exist"):
         admin.add_partitions(client, "no", 2)
 
