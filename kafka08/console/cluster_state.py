@@ -8,8 +8,9 @@ seconds.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 from kafka08 import admin
 from kafka08.client.cluster import ClusterClient
@@ -24,6 +25,7 @@ from zk.znodes import MalformedNodeError
 logger = logging.getLogger("kafka.console.ClusterState")
 
 NO_LEADER = -1
+T = TypeVar("T")
 
 
 class BrokerView(NamedTuple):
@@ -138,10 +140,10 @@ class StateReader:
             self._clock.millis(),
             self._brokers(topics),
             self._controller(),
-            self._epoch(),
+            self._decoded(znodes.CONTROLLER_EPOCH, znodes.decode_int32),
             topics,
-            self._moves(),
-            self._elections(),
+            _or_none(partial(admin.fetch_reassignments, self._zk)) or {},
+            len(_or_none(partial(admin.fetch_preferred_elections, self._zk)) or ()),
             metadata is not None,
         )
 
@@ -163,11 +165,7 @@ class StateReader:
         metadata: Mapping[TopicPartition, schemas.PartitionMetadata],
         is_deleting: bool,
     ) -> TopicView:
-        try:
-            assignment = admin.fetch_assignment(self._zk, topic) or {}
-        except MalformedNodeError as error:
-            logger.warning("%s", error)
-            assignment = {}
+        assignment = _or_none(partial(admin.fetch_assignment, self._zk, topic)) or {}
         views = {}
         for number, replicas in sorted(assignment.items()):
             found = metadata.get(TopicPartition(topic, number))
@@ -202,48 +200,26 @@ class StateReader:
 
     def _offline(self, broker_id: int) -> tuple[tuple[TopicPartition, ...], ...]:
         path = znodes.offline_replicas_path(broker_id)
-        stored = self._zk.get_if_exists(path)
-        try:
-            found = None if stored is None else znodes.decode_offline_replicas(path, stored[0])
-        except MalformedNodeError as error:
-            logger.warning("%s", error)
-            return ((), ())
+        found = self._decoded(path, znodes.decode_offline_replicas)
         return ((), ()) if found is None else (tuple(found.failed), tuple(found.full))
 
     def _controller(self) -> int | None:
-        stored = self._zk.get_if_exists(znodes.CONTROLLER)
-        try:
-            return (
-                None
-                if stored is None
-                else znodes.decode_controller(znodes.CONTROLLER, stored[0]).broker_id
-            )
-        except MalformedNodeError as error:
-            logger.warning("%s", error)
-            return None
+        found = self._decoded(znodes.CONTROLLER, znodes.decode_controller)
+        return None if found is None else found.broker_id
 
-    def _epoch(self) -> int | None:
-        path = znodes.CONTROLLER_EPOCH
+    def _decoded(self, path: str, decode: Callable[[str, bytes], T]) -> T | None:
+        """The value of a node; None if there is no such node, or it cannot be read."""
         stored = self._zk.get_if_exists(path)
-        try:
-            return None if stored is None else znodes.decode_int32(path, stored[0])
-        except MalformedNodeError as error:
-            logger.warning("%s", error)
-            return None
+        return None if stored is None else _or_none(partial(decode, path, stored[0]))
 
-    def _moves(self) -> dict[TopicPartition, tuple[int, ...]]:
-        try:
-            return admin.fetch_reassignments(self._zk)
-        except MalformedNodeError as error:
-            logger.warning("%s", error)
-            return {}
 
-    def _elections(self) -> int:
-        try:
-            return len(admin.fetch_preferred_elections(self._zk))
-        except MalformedNodeError as error:
-            logger.warning("%s", error)
-            return 0
+def _or_none(read: Callable[[], T]) -> T | None:
+    """None with a warning for a node that cannot be read."""
+    try:
+        return read()
+    except MalformedNodeError as error:
+        logger.warning("%s", error)
+        return None
 
 
 def is_internal(topic: str) -> bool:
