@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from kafka08.common import TopicPartition
 from kafka08.errors import AdminOperationError
-from kafka08.groups import reset
 from kafka08.groups.admin import GroupAdmin
 from kafka08.groups.members import GroupMembers, read_group
 from kafka08.groups.storage import Where
@@ -15,49 +14,26 @@ from zk.client import ZkClient
 
 
 class Groups:
-    """``service`` must see ZooKeeper, through ``zk``. Calls raise OSError and KafkaError."""
+    """``admin`` sees ZooKeeper through ``zk``. Calls raise OSError and KafkaError."""
 
-    def __init__(self, service: GroupAdmin, zk: ZkClient) -> None:
-        self._service = service
+    def __init__(self, admin: GroupAdmin, zk: ZkClient) -> None:
+        self._admin = admin
         self._zk = zk
+        self.storage = admin.storage
 
     def members(self, group: str, lag: GroupLag) -> GroupMembers:
         """The live members. Brokers are asked about groups that commit there only: for others the
         question alone would make the cluster create its offsets topic."""
         if KAFKA not in lag.storages:
             return read_group(self._zk, group)
-        return self._service.members(group) or read_group(self._zk, group)
-
-    def offset_at(self, tp: TopicPartition, time_ms: int) -> int:
-        """The first message since a time; a segment's start where messages have no time.
-
-        Raises AdminOperationError.
-        """
-        return self.offsets_at([tp], time_ms)[tp]
-
-    def offsets_at(self, partitions: list[TopicPartition], time_ms: int) -> reset.Offsets:
-        found = self._service.storage.offsets_at(partitions, max(time_ms, 0))
-        for tp in partitions:
-            if tp not in found:
-                raise AdminOperationError(f"Could not get offsets of {tp} from its leader")
-        return found
-
-    def starts(self, partitions: list[TopicPartition]) -> reset.Offsets:
-        return self._service.storage.log_starts(partitions)
-
-    def ends(self, partitions: list[TopicPartition]) -> reset.Offsets:
-        return self._service.storage.log_ends(partitions)
-
-    def clamp(self, wanted: Mapping[TopicPartition, int]) -> reset.Offsets:
-        """Each offset, or the nearest one its log has. Raises InvalidArgumentError."""
-        return reset.clamp(self._service.storage, wanted)
+        return self._admin.members(group) or read_group(self._zk, group)
 
     def set(self, group: str, lag: GroupLag, offsets: Mapping[TopicPartition, int]) -> None:
         """Write offsets to each storage that the group uses. Raises AdminOperationError while it
         has members."""
         self.refuse_live(group, lag)
         where = Where(ZOOKEEPER in lag.storages, KAFKA in lag.storages)
-        self._service.storage.commit(group, offsets, where)
+        self.storage.commit(group, offsets, where)
 
     def refuse_live(self, group: str, lag: GroupLag) -> None:
         """Raises AdminOperationError that names a live member."""
@@ -70,4 +46,4 @@ class Groups:
     def delete(self, group: str, lag: GroupLag) -> None:
         """All there is of a group. Raises AdminOperationError."""
         self.refuse_live(group, lag)
-        self._service.delete(group)
+        self._admin.delete(group)

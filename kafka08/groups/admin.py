@@ -16,9 +16,8 @@ from kafka08.common import Broker, TopicPartition
 from kafka08.errors import AdminOperationError, KafkaError, LaterCode, meaning_of
 from kafka08.groups import members as group_members
 from kafka08.groups import nodes
-from kafka08.groups.coordinated import from_coordinator
 from kafka08.groups.members import Consumer, GroupMembers
-from kafka08.groups.storage import Committed, GroupStorage, Where
+from kafka08.groups.storage import CommittedOffsets, GroupStorage, Where
 from kafka08.network.channel import Channel, Connect
 from kafka08.protocol.admin_schemas import DescribedGroup, DescribeGroupsRequest
 from kafka08.runtime import Runtime
@@ -162,7 +161,7 @@ class GroupAdmin:
             self._silent[coordinator] = self.clock.monotonic() + _SILENT_S
             return None
         [described] = response.groups
-        return None if described.error else from_coordinator(described)
+        return None if described.error else group_members.from_coordinator(described)
 
     def seen_members(self, group: str) -> GroupMembers:
         """Raises MembersUnseenError."""
@@ -171,7 +170,7 @@ class GroupAdmin:
             raise MembersUnseenError(UNSEEN)
         return members
 
-    def committed(self, group: str) -> dict[TopicPartition, Committed]:
+    def committed(self, group: str) -> dict[TopicPartition, CommittedOffsets]:
         """The offsets that the group stored for any existing partition."""
         return self.storage.committed(group, self.storage.partitions())
 
@@ -179,7 +178,7 @@ class GroupAdmin:
         self,
         group: str,
         members: GroupMembers | None,
-        committed: Mapping[TopicPartition, Committed],
+        committed: Mapping[TopicPartition, CommittedOffsets],
     ) -> list[GroupProgress]:
         """Each partition that the group stored an offset for, owns or reads, in order; then the
         members that own none."""
@@ -255,7 +254,9 @@ class GroupAdmin:
             raise AdminOperationError("NON_EMPTY_GROUP") from None
         client.delete_recursive(path)
 
-    def _forget_in_kafka(self, group: str, committed: Mapping[TopicPartition, Committed]) -> None:
+    def _forget_in_kafka(
+        self, group: str, committed: Mapping[TopicPartition, CommittedOffsets]
+    ) -> None:
         self.storage.forget_in_kafka(
             group, [tp for tp, stored in committed.items() if stored.in_kafka is not None]
         )
@@ -289,7 +290,7 @@ class GroupAdmin:
         committed = self.storage.committed(group, partitions)
         results = {}
         for tp in partitions:
-            stored = committed.get(tp, Committed())
+            stored = committed.get(tp, CommittedOffsets())
             if members is not None and tp.topic in members.threads:
                 results[tp] = "Error: GROUP_SUBSCRIBED_TO_TOPIC"
             elif self.zk is None and stored.in_zookeeper is not None:

@@ -1,7 +1,8 @@
-"""A consumer group as its nodes in ZooKeeper show it: members, subscriptions, owners.
+"""The members of a consumer group: subscriptions, owners, state.
 
-Reads what anyone may have written there: an unreadable registration or owner is named in a
-warning and counts as a member without streams. Knows no offsets.
+They are read from the group's nodes in ZooKeeper, or from what a broker answers to DescribeGroups:
+about such a group, or about one that it coordinates. Anyone may have written the nodes: an
+unreadable registration or owner is named in a warning and counts as a member without streams.
 """
 
 from __future__ import annotations
@@ -18,9 +19,17 @@ from kafka08.consumer.assignors import thread_ids
 from kafka08.consumer.group import topics_of
 from kafka08.errors import KafkaError, ProtocolError
 from kafka08.groups import nodes
-from kafka08.groups.consumer_protocol import DEAD, EMPTY, REBALANCING, STABLE
+from kafka08.groups.consumer_protocol import (
+    CONSUMER,
+    DEAD,
+    EMPTY,
+    REBALANCING,
+    STABLE,
+    ZOOKEEPER,
+    assigned_partitions,
+)
 from kafka08.groups.nodes import consumer_of
-from kafka08.protocol.admin_schemas import DescribedGroup
+from kafka08.protocol.admin_schemas import DescribedGroup, GroupMember
 from zk import znodes
 from zk.client import ZkClient
 from zk.znodes import ConsumerRegistration, MalformedNodeError
@@ -119,6 +128,49 @@ def from_described(described: DescribedGroup, partitions: Mapping[str, list[int]
         owners,
         {topic: partitions.get(topic, []) for topic in threads},
     )
+
+
+def from_coordinator(described: DescribedGroup) -> GroupMembers | None:
+    """None if the group has never had coordinated members.
+
+    Each member has one thread. Its assignment is empty while the group rebalances, and if it is
+    not one of a consumer.
+    """
+    if described.protocol_type in ("", ZOOKEEPER):
+        return None
+    owners: dict[TopicPartition, str] = {}
+    threads: dict[str, list[str]] = {}
+    partitions: dict[str, list[int]] = {}
+    for member in described.members:
+        thread = f"{member.member_id}-0"
+        assigned = _assigned(described, member)
+        for topic in dict.fromkeys(tp.topic for tp in assigned):
+            threads.setdefault(topic, []).append(thread)
+        for tp in assigned:
+            partitions.setdefault(tp.topic, []).append(tp.partition)
+            owners[tp] = thread
+    return GroupMembers(
+        True,
+        [member.member_id for member in described.members],
+        threads,
+        owners,
+        partitions,
+        described.state,
+        {member.member_id: member.client_host for member in described.members},
+        {member.member_id: member.client_id for member in described.members},
+        described.protocol or None,
+    )
+
+
+def _assigned(described: DescribedGroup, member: GroupMember) -> list[TopicPartition]:
+    data = bytes(member.assignment)
+    if described.protocol_type != CONSUMER or not data:
+        return []
+    try:
+        return assigned_partitions(data)
+    except ProtocolError as error:
+        logger.warning("The assignment of %s cannot be read: %s", member.member_id, error)
+        return []
 
 
 def _threads(

@@ -92,7 +92,7 @@ def offsets(zk: ZkClient, groups: Sequence[str]) -> dict[str, dict[TopicPartitio
         try:
             stored[group][tp] = OffsetNode(znodes.decode_offset(path, node[0]), node[1].mtime)
         except MalformedNodeError as error:
-            logger.warning("%s", error)
+            logger.warning("%s; kafka-consumer-groups --reset-offsets writes a good one", error)
     return stored
 
 

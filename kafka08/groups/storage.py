@@ -42,7 +42,6 @@ from kafka08.protocol.group_schemas import (
 from kafka08.protocol.negotiation import NoApiVersionsError
 from kafka08.runtime import Runtime, ThreadRuntime
 from zk.client import ZkClient
-from zk.znodes import MalformedNodeError
 
 logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")
 
@@ -58,7 +57,7 @@ _NOT_NOW = (
 T = TypeVar("T")
 
 
-class Committed(NamedTuple):
+class CommittedOffsets(NamedTuple):
     """The next offset a group stored for a partition, by storage; None where there is none."""
 
     in_zookeeper: int | None = None
@@ -116,13 +115,14 @@ class GroupStorage:
 
     def committed(
         self, group: str, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, Committed]:
+    ) -> dict[TopicPartition, CommittedOffsets]:
         """The stored offsets by partition; partitions without any are left out."""
         wanted = list(partitions)
         in_zookeeper = self._fetch_from_zookeeper(group, wanted)
         in_kafka = self._fetch_from_kafka(group, wanted)
         found = {
-            tp: Committed(in_zookeeper.get(tp), in_kafka.get(tp)) for tp in dict.fromkeys(wanted)
+            tp: CommittedOffsets(in_zookeeper.get(tp), in_kafka.get(tp))
+            for tp in dict.fromkeys(wanted)
         }
         return {tp: stored for tp, stored in found.items() if stored.offset is not None}
 
@@ -131,16 +131,10 @@ class GroupStorage:
     ) -> dict[TopicPartition, int]:
         if self._zk is None:
             return _stored(self.any_broker, group, partitions, version=0)
-        found = {}
-        for tp in partitions:
-            try:
-                offset = nodes.fetch_offset(self._zk, group, tp)
-            except MalformedNodeError as error:
-                logger.warning("%s; --reset-offsets writes a good one", error)
-                continue
-            if offset is not None and offset >= 0:
-                found[tp] = offset
-        return found
+        stored = nodes.offsets(self._zk, [group])[group]
+        return {
+            tp: stored[tp].offset for tp in partitions if tp in stored and stored[tp].offset >= 0
+        }
 
     def _fetch_from_kafka(
         self, group: str, partitions: list[TopicPartition]
@@ -157,24 +151,19 @@ class GroupStorage:
                 raise_for_code(response.error)
             except (OSError, KafkaError) as error:
                 logger.debug("Broker %d does not list groups: %s", entry.node_id, error)
-                return set(self.groups_in_kafka())
+                return self.groups_in_kafka()
             found |= {each.group for each in response.groups}
         return found
 
-    def groups_in_kafka(self) -> dict[str, set[TopicPartition]]:
+    def groups_in_kafka(self) -> set[str]:
         """Every group with offsets in Kafka, out of the offsets topic itself."""
         live: dict[GroupPartition | str, bool] = {}
         topics = self._cluster.refresh().topics
         for partition in (p for t in topics if t.topic == OFFSETS_TOPIC for p in t.partitions):
             tp = TopicPartition(OFFSETS_TOPIC, partition.partition)
             self._read_offsets_log(tp, live)
-        groups: dict[str, set[TopicPartition]] = {}
-        for key, stored in live.items():
-            if stored and isinstance(key, str):
-                groups.setdefault(key, set())
-            elif stored and isinstance(key, GroupPartition):
-                groups.setdefault(key.group, set()).add(TopicPartition(key.topic, key.partition))
-        return groups
+        kept = (key for key, is_stored in live.items() if is_stored)
+        return {key if isinstance(key, str) else key.group for key in kept}
 
     def _read_offsets_log(self, tp: TopicPartition, live: dict[GroupPartition | str, bool]) -> None:
         begin, end = self._ask_leader(tp, EARLIEST_TIME), self._ask_leader(tp, LATEST_TIME)

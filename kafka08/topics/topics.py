@@ -24,7 +24,7 @@ MIN_ISR = "min.insync.replicas"
 _MAX_REPLICATION_FACTOR = 32767
 
 
-class PartitionView(NamedTuple):
+class PartitionDescription(NamedTuple):
     """``leader``: -1 is that of a partition whose replicas are all dead; None: not known."""
 
     partition: int
@@ -35,10 +35,10 @@ class PartitionView(NamedTuple):
     available: bool
 
 
-class TopicView(NamedTuple):
+class TopicDescription(NamedTuple):
     """``own``: the topic's own settings; ``settings``: those in force, as far as they are known."""
 
-    partitions: list[PartitionView]
+    partitions: list[PartitionDescription]
     own: Mapping[str, str]
     settings: Mapping[str, str]
 
@@ -103,7 +103,7 @@ class ZooKeeperTopics:
 
     def describe(
         self, topics: Sequence[str], *, configs: bool
-    ) -> Iterator[tuple[str, TopicView | None]]:
+    ) -> Iterator[tuple[str, TopicDescription | None]]:
         """Each topic, None if it does not exist; its settings only with ``configs``."""
         live = set(registry.broker_ids(self._zk))
         for topic in topics:
@@ -114,14 +114,14 @@ class ZooKeeperTopics:
             # Brokers' own defaults are not in ZooKeeper, and do not count on 0.8.2.2 (KAFKA-2114).
             own = self.own_config(topic) if configs else {}
             views = [self._view(topic, *each, live) for each in assignment.items()]
-            yield topic, TopicView(views, own, own)
+            yield topic, TopicDescription(views, own, own)
 
     def _view(
         self, topic: str, partition: int, replicas: tuple[int, ...], live: set[int]
-    ) -> PartitionView:
+    ) -> PartitionDescription:
         state = admin.fetch_partition_state(self._zk, topic, partition)
         leader, isr = (None, ()) if state is None else (state.leader, state.isr)
-        return PartitionView(
+        return PartitionDescription(
             partition, leader, replicas, isr, len(isr) < len(replicas), leader in live
         )
 
@@ -183,16 +183,16 @@ class BrokerTopics:
 
     def describe(
         self, topics: Sequence[str], *, configs: bool
-    ) -> Iterator[tuple[str, TopicView | None]]:
+    ) -> Iterator[tuple[str, TopicDescription | None]]:
         metadata = self._client.metadata()
         live = {broker.node_id for broker in metadata.brokers}
         by_name = {each.topic: each.partitions for each in metadata.topics}
         in_force = self._client.describe_configs(topics) if configs and topics else {}
-        views: list[tuple[str, TopicView | None]] = []
+        views: list[tuple[str, TopicDescription | None]] = []
         for topic in topics:
             entries = in_force.get(topic, {})
             partitions = sorted(by_name.get(topic, []), key=lambda each: each.partition)
-            view = TopicView(
+            view = TopicDescription(
                 [_view(each, live) for each in partitions],
                 {name: each.value or "" for name, each in entries.items() if not each.is_default},
                 {name: each.value or "" for name, each in entries.items()},
@@ -220,10 +220,10 @@ def _added(assignment: Assignment | None, present: int) -> list[Sequence[int]]:
     return [] if assignment is None else list(assignment.values())[present:]
 
 
-def _view(partition: schemas.PartitionMetadata, live: set[int]) -> PartitionView:
+def _view(partition: schemas.PartitionMetadata, live: set[int]) -> PartitionDescription:
     # Metadata leaves dead replicas out of both lists and says so by this code only.
     lacks_replicas = partition.error == ReplicaNotAvailableError.code
-    return PartitionView(
+    return PartitionDescription(
         partition.partition,
         None if partition.leader < 0 else partition.leader,
         tuple(partition.replicas),

@@ -21,7 +21,7 @@ from kafka08.groups.admin import GroupAdmin
 from kafka08.groups.consumer_protocol import DEAD, EMPTY, REBALANCING
 from kafka08.groups.members import GroupMembers
 from kafka08.groups.reset import Offsets, Plan
-from kafka08.groups.storage import Committed
+from kafka08.groups.storage import CommittedOffsets
 from kafka08.settings import INT
 from tools import admin_command
 from tools.broker_list import broker_list
@@ -252,7 +252,7 @@ def _describe_state(admin: GroupAdmin, group: str) -> None:
 
 
 def _exists(
-    group: str, members: GroupMembers | None, committed: Mapping[TopicPartition, Committed]
+    group: str, members: GroupMembers | None, committed: Mapping[TopicPartition, CommittedOffsets]
 ) -> bool:
     """Print warnings; False if the group does not exist."""
     if not committed and (members is None or not members.exists):

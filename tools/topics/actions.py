@@ -15,7 +15,7 @@ from kafka08.common import OFFSETS_TOPIC
 from kafka08.config import TOPIC_KEYS, LogConfig
 from kafka08.consumer.filters import Whitelist
 from kafka08.errors import TopicExistsError
-from kafka08.topics.topics import PartitionView, Topics, TopicView
+from kafka08.topics.topics import PartitionDescription, TopicDescription, Topics
 from tools.options import Arguments
 from zk import znodes
 
@@ -133,7 +133,7 @@ def describe_topics(topics: Topics, args: Arguments) -> None:
 
 def _described(
     topics: Topics, names: list[str], args: Arguments
-) -> Iterator[tuple[str, TopicView | None]]:
+) -> Iterator[tuple[str, TopicDescription | None]]:
     """With the settings as far as needed, without where no broker serves them."""
     try:
         needs_settings = needs_min_isr(args) or not filters_partitions(args)
@@ -201,7 +201,7 @@ def needs_min_isr(args: Arguments) -> bool:
     return args.has("under-min-isr-partitions") or args.has("at-min-isr-partitions")
 
 
-def print_topic(args: Arguments, topic: str, view: TopicView) -> None:
+def print_topic(args: Arguments, topic: str, view: TopicDescription) -> None:
     """The lines that describe prints for a topic."""
     overrides_only = args.has("topics-with-overrides")
     if not filters_partitions(args) and (view.own or not overrides_only):
@@ -212,7 +212,7 @@ def print_topic(args: Arguments, topic: str, view: TopicView) -> None:
                 _print_partition(topic, partition)
 
 
-def _is_selected(args: Arguments, partition: PartitionView, view: TopicView) -> bool:
+def _is_selected(args: Arguments, partition: PartitionDescription, view: TopicDescription) -> bool:
     if args.has("under-replicated-partitions"):
         return partition.under_replicated
     if args.has("unavailable-partitions"):
@@ -224,7 +224,7 @@ def _is_selected(args: Arguments, partition: PartitionView, view: TopicView) -> 
     return True
 
 
-def _print_header(topic: str, view: TopicView) -> None:
+def _print_header(topic: str, view: TopicDescription) -> None:
     configs = ",".join(f"{key}={view.own[key]}" for key in znodes.java_properties_order(view.own))
     # Metadata leaves dead replicas out, so the longest list counts.
     factor = max((len(each.replicas) for each in view.partitions), default=0)
@@ -234,7 +234,7 @@ def _print_header(topic: str, view: TopicView) -> None:
     )
 
 
-def _print_partition(topic: str, view: PartitionView) -> None:
+def _print_partition(topic: str, view: PartitionDescription) -> None:
     leader = "none" if view.leader is None else view.leader
     print(
         f"\tTopic: {topic}\tPartition: {view.partition}\tLeader: {leader}\t"

@@ -10,7 +10,8 @@ from werkzeug.wrappers import Response
 from kafka08.common import TopicPartition
 from kafka08.console.pages.groups import lag_of
 from kafka08.console.site import Visit, whole
-from kafka08.groups.reset import Offsets, parse_datetime
+from kafka08.groups import reset as targets
+from kafka08.groups.reset import Offsets
 from kafka08.lag.collector import GroupLag
 
 _KINDS = {
@@ -49,19 +50,20 @@ def reset_form(visit: Visit) -> Response:
 
 
 def _plan(visit: Visit, lag: GroupLag, topic: str, to: str, at: str) -> Offsets:
-    groups = visit.site.groups
+    storage = visit.site.groups.storage
     partitions = [tp for tp in lag.partitions if topic in ("", tp.topic)]
     if to == "earliest":
-        return groups.starts(partitions)
+        return targets.starts(storage, partitions)
     if to == "latest":
-        return groups.ends(partitions)
+        return targets.ends(storage, partitions)
     if to == "time":
-        return groups.offsets_at(partitions, parse_datetime(at))
+        return targets.at(storage, partitions, targets.parse_datetime(at))
     number = whole(at, "at", low=-(2**63) if to == "shift" else 0)
     if to == "shift":
-        return groups.clamp({tp: max(lag.partitions[tp].offset + number, 0) for tp in partitions})
+        shifted = {tp: max(lag.partitions[tp].offset + number, 0) for tp in partitions}
+        return targets.clamp(storage, shifted)
     if to == "offset":
-        return groups.clamp(dict.fromkeys(partitions, number))
+        return targets.clamp(storage, dict.fromkeys(partitions, number))
     raise ValueError(f"to: {to!r} is not one of {', '.join(filter(None, _KINDS))}")
 
 

@@ -13,7 +13,7 @@ from kafka08.console.browser import Look
 from kafka08.console.decoders import DECODERS, Shown, shown
 from kafka08.console.pages.cluster import topic_of
 from kafka08.console.site import Visit, whole
-from kafka08.groups.reset import parse_datetime
+from kafka08.groups import reset
 from kafka08.message.entry import AnyMessage
 from kafka08.settings import COMPRESSION_CODECS
 
@@ -92,7 +92,7 @@ def _look(visit: Visit, tp: TopicPartition, kind: str, at: str, needle: bytes) -
         since = whole(at, "offset") if at else 0
         return browser.backward(tp, None, _TAIL if at else PAGE, since)
     if kind == "time":
-        offset = visit.site.groups.offset_at(tp, parse_datetime(at))
+        offset = reset.at(visit.site.groups.storage, [tp], reset.parse_datetime(at))[tp]
     elif kind == "newest" and not at:
         # A search goes forward; from the newest it begins a page before the end.
         offset = browser.backward(tp, None, PAGE).first

@@ -8,12 +8,12 @@ import pytest
 
 from kafka08.admin import InvalidArgumentError
 from kafka08.errors import AdminOperationError, ConfigError
-from kafka08.topics.topics import MIN_ISR, PartitionView, TopicView
+from kafka08.topics.topics import MIN_ISR, PartitionDescription, TopicDescription
 from tools.options import Arguments
 from tools.topics import actions
 from tools.topics.topics import PARSER
 
-VIEW = PartitionView(0, 1, (1, 2), (1,), True, True)
+VIEW = PartitionDescription(0, 1, (1, 2), (1,), True, True)
 HEADER = "Topic:t\tPartitionCount:2\tReplicationFactor:2\tConfigs:retention.ms=5\n"
 LINE = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1\n"
 OTHER = "\tTopic: t\tPartition: 1\tLeader: none\tReplicas: 2\tIsr: 2\n"
@@ -60,8 +60,8 @@ def test_only_known_configs_are_deleted() -> None:
 def test_the_lines_of_describe(
     words: tuple[str, ...], config: dict[str, str], expected: str, capsys: Any
 ) -> None:
-    other = PartitionView(1, None, (2,), (2,), False, False)
-    actions.print_topic(given(*words), "t", TopicView([VIEW, other], config, config))
+    other = PartitionDescription(1, None, (2,), (2,), False, False)
+    actions.print_topic(given(*words), "t", TopicDescription([VIEW, other], config, config))
     assert capsys.readouterr().out == expected
 
 
@@ -72,5 +72,5 @@ def test_partitions_by_the_size_of_their_isr(
     for word, is_shown in (("--under-min-isr-partitions", under), ("--at-min-isr-partitions", at)):
         args = given(word)
         assert actions.filters_partitions(args) and actions.needs_min_isr(args)
-        actions.print_topic(args, "t", TopicView([VIEW], {}, {MIN_ISR: str(min_isr)}))
+        actions.print_topic(args, "t", TopicDescription([VIEW], {}, {MIN_ISR: str(min_isr)}))
         assert capsys.readouterr().out == (LINE if is_shown else "")

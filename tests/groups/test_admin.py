@@ -8,7 +8,7 @@ import pytest
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.errors import LaterCode
-from kafka08.groups.coordinated import from_coordinator
+from kafka08.groups.members import from_coordinator
 from kafka08.groups.records import (
     Committed,
     GroupPartition,
