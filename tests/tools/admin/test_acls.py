@@ -10,6 +10,7 @@ import pytest
 
 from kafka08.errors import AdminOperationError
 from tests.fakes.zookeeper import FakeZooKeeper, Session
+from tests.tools.command import Command
 from tools import admin_command
 from tools.admin import acls
 from tools.options import UsageError
@@ -26,21 +27,20 @@ Adding ACLs for resource `ResourcePattern(resourceType=TOPIC, name=t, patternTyp
 CURRENT = PRODUCER.replace("Adding", "Current")
 
 
-class Tool:
+class Acls(Command):
     def __init__(self, server: FakeZooKeeper, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__(acls.main, *WHERE, capsys=capsys)
         self.server = server
-        self._capsys = capsys
 
-    def run(self, *words: str, status: int = 0) -> str:
-        assert acls.main([*WHERE, *words]) == status
-        printed = self._capsys.readouterr()
+    def text(self, *words: str, status: int = 0) -> str:
+        printed = self.call(*words, status=status)
         assert bool(printed.err) == bool(status)
         return printed.err if status else printed.out
 
     def listed(self, *words: str) -> list[tuple[str, str]]:
         """(resource, rule) of each line, shortened."""
         found, resource = [], ""
-        for line in self.run("--list", *words).splitlines():
+        for line in self.text("--list", *words).splitlines():
             if line.startswith("Current"):
                 resource = ":".join(part.split("=")[1] for part in line.split(")")[0].split(", "))
             elif "principal=" in line:
@@ -49,7 +49,7 @@ class Tool:
 
 
 @pytest.fixture
-def tool(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tool:
+def tool(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Acls:
     server = FakeZooKeeper()
     connected: list[str] = []
 
@@ -58,28 +58,28 @@ def tool(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
         return Session(server)
 
     monkeypatch.setattr(admin_command, "connect", connect)
-    return Tool(server, capsys)
+    return Acls(server, capsys)
 
 
 @pytest.mark.scenario("security-38")
-def test_a_producer_is_added_and_listed(tool: Tool) -> None:
-    assert tool.run("--add", "--producer", *BOB, "--topic", "t") == PRODUCER + CURRENT
-    assert tool.run("--list", "--topic", "t") == CURRENT
-    assert tool.run("--list") == CURRENT
-    assert tool.run("--list", "--topic", "u") == ""
+def test_a_producer_is_added_and_listed(tool: Acls) -> None:
+    assert tool.text("--add", "--producer", *BOB, "--topic", "t") == PRODUCER + CURRENT
+    assert tool.text("--list", "--topic", "t") == CURRENT
+    assert tool.text("--list") == CURRENT
+    assert tool.text("--list", "--topic", "u") == ""
     assert tool.server.below("/kafka-acl-changes") == ["acl_changes_0000000000"]
 
 
 @pytest.mark.scenario("security-38")
-def test_the_nodes_are_those_of_kafka(tool: Tool) -> None:
+def test_the_nodes_are_those_of_kafka(tool: Acls) -> None:
     words = ("--allow-principal", "User:alice", "--allow-host", "127.0.0.1", "--operation", "Read")
-    tool.run("--add", *words, "--group", "g")
+    tool.text("--add", *words, "--group", "g")
     assert tool.server.text("/kafka-acl/Group/g") == (
         '{"version":1,"acls":[{"principal":"User:alice","permissionType":"Allow",'
         '"operation":"Read","host":"127.0.0.1"}]}'
     )
     assert tool.server.text("/kafka-acl-changes/acl_changes_0000000000") == "GROUP:g"
-    tool.run("--add", *words, "--topic", "pre", "--resource-pattern-type", "prefixed")
+    tool.text("--add", *words, "--topic", "pre", "--resource-pattern-type", "prefixed")
     assert "/kafka-acl-extended/prefixed/Topic/pre" in tool.server.nodes
     assert tool.server.text("/kafka-acl-extended-changes/acl_changes_0000000000") == (
         '{"version":1,"resourceType":"TOPIC","name":"pre","patternType":"PREFIXED"}'
@@ -90,20 +90,20 @@ def operations(lines: Iterable[tuple[str, str]], resource: str) -> set[str]:
     return {line.split("operation=")[1].split(",")[0] for named, line in lines if named == resource}
 
 
-def test_roles(tool: Tool) -> None:
+def test_roles(tool: Acls) -> None:
     words = ("--topic", "t", "--group", "g", "--transactional-id", "x")
-    tool.run("--add", "--producer", "--consumer", "--idempotent", *BOB, *words)
+    tool.text("--add", "--producer", "--consumer", "--idempotent", *BOB, *words)
     lines = tool.listed()
     assert operations(lines, "TOPIC:t:LITERAL") == {"READ", "WRITE", "DESCRIBE", "CREATE"}
     assert operations(lines, "GROUP:g:LITERAL") == {"READ"}
     assert operations(lines, "TRANSACTIONAL_ID:x:LITERAL") == {"WRITE", "DESCRIBE"}
     assert operations(lines, "CLUSTER:kafka-cluster:LITERAL") == {"IDEMPOTENT_WRITE"}
-    tool.run("--remove", "--force", "--producer", *BOB, "--topic", "t")
+    tool.text("--remove", "--force", "--producer", *BOB, "--topic", "t")
     assert operations(tool.listed(), "TOPIC:t:LITERAL") == {"READ"}
 
 
-def test_several_of_everything(tool: Tool) -> None:
-    tool.run(
+def test_several_of_everything(tool: Acls) -> None:
+    tool.text(
         *("--add", "--allow-principal", "User:a", "--allow-principal", "User:CN=b,OU=o"),
         *("--allow-host", "h1", "--allow-host", "h2", "--deny-principal", "User:c"),
         *("--operation", "Read", "--operation", "write", "--topic", "t", "--topic", "*"),
@@ -114,8 +114,8 @@ def test_several_of_everything(tool: Tool) -> None:
     assert len(tool.listed("--principal", "User:CN=b,OU=o")) == 8
 
 
-def test_without_an_operation_all_are_meant(tool: Tool) -> None:
-    tool.run("--add", "--deny-principal", "User:c", "--deny-host", "h", "--cluster")
+def test_without_an_operation_all_are_meant(tool: Acls) -> None:
+    tool.text("--add", "--deny-principal", "User:c", "--deny-host", "h", "--cluster")
     assert tool.listed() == [
         (
             "CLUSTER:kafka-cluster:LITERAL",
@@ -124,10 +124,10 @@ def test_without_an_operation_all_are_meant(tool: Tool) -> None:
     ]
 
 
-def test_patterns_in_lists(tool: Tool) -> None:
+def test_patterns_in_lists(tool: Acls) -> None:
     for name, pattern in (("test", "literal"), ("*", "literal"), ("te", "prefixed")):
         words = ("--add", *BOB, "--topic", name, "--resource-pattern-type", pattern)
-        tool.run(*words)
+        tool.text(*words)
 
     def found(name: str, pattern: str) -> set[str]:
         words = ("--topic", name, "--resource-pattern-type", pattern)
@@ -137,36 +137,36 @@ def test_patterns_in_lists(tool: Tool) -> None:
     assert found("te", "any") == {"TOPIC:te:PREFIXED"}
     assert found("te", "literal") == set()
     assert found("te", "prefixed") == {"TOPIC:te:PREFIXED"}
-    tool.run("--remove", "--force", "--topic", "test", "--resource-pattern-type", "match")
+    tool.text("--remove", "--force", "--topic", "test", "--resource-pattern-type", "match")
     assert tool.listed() == []
     assert tool.server.below("/kafka-acl/Topic") == []
 
 
 @pytest.mark.parametrize(("answer", "is_kept"), [("y\n", False), ("n\n", True), ("", True)])
 def test_a_removal_is_asked_about(
-    tool: Tool, monkeypatch: pytest.MonkeyPatch, answer: str, is_kept: bool
+    tool: Acls, monkeypatch: pytest.MonkeyPatch, answer: str, is_kept: bool
 ) -> None:
-    tool.run("--add", *BOB, "--operation", "Read", "--topic", "t")
+    tool.text("--add", *BOB, "--operation", "Read", "--topic", "t")
     for words, question in (
         ((*BOB, "--operation", "Write"), "remove ACLs: \n \t(principal=User:bob, host=*, "),
         ((), "delete all ACLs for resource filter `ResourcePattern(resourceType=TOPIC, name=t, "),
     ):
         monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
-        out = tool.run("--remove", "--topic", "t", *words)
+        out = tool.text("--remove", "--topic", "t", *words)
         assert out.startswith(f"Are you sure you want to {question}")
         assert "? (y/n)\n" in out
     assert bool(tool.listed()) is is_kept
 
 
 def test_rules_that_cannot_be_read_are_told_and_can_be_removed(
-    tool: Tool, capsys: pytest.CaptureFixture[str]
+    tool: Acls, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tool.server.put("/kafka-acl/Topic/t", b"garbage")
     assert acls.main([*WHERE, "--list"]) == 0
     assert "/kafka-acl/Topic/t" in capsys.readouterr().err
-    error = tool.run("--add", *BOB, "--topic", "t", status=1)
+    error = tool.text("--add", *BOB, "--topic", "t", status=1)
     assert error.startswith("Error while executing ACL command: Malformed data at /kafka-acl/Topic")
-    tool.run("--remove", "--force", "--topic", "t")
+    tool.text("--remove", "--force", "--topic", "t")
     assert tool.listed() == []
 
 
@@ -205,7 +205,7 @@ def test_rules_that_cannot_be_read_are_told_and_can_be_removed(
         (("--list", "--authorizer", "a.B"), "The authorizer a.B is not known"),
     ],
 )
-def test_wrong_command_lines(tool: Tool, words: tuple[str, ...], message: str) -> None:
+def test_wrong_command_lines(tool: Acls, words: tuple[str, ...], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         acls.main([*WHERE, *words])
     assert str(caught.value).startswith(message)
@@ -213,7 +213,7 @@ def test_wrong_command_lines(tool: Tool, words: tuple[str, ...], message: str) -
     assert tool.server.writes == []
 
 
-def test_it_is_told_where_the_rules_are(tool: Tool) -> None:
+def test_it_is_told_where_the_rules_are(tool: Acls) -> None:
     with pytest.raises(UsageError, match="authorizer-properties"):
         acls.main(["--list"])
     with pytest.raises(UsageError, match=r"must have zookeeper\.connect="):
@@ -227,6 +227,6 @@ def test_it_is_told_where_the_rules_are(tool: Tool) -> None:
         acls.main(["--list", *WHERE, "--command-config", "c"])
 
 
-def test_a_name_that_cannot_be_stored_is_refused(tool: Tool) -> None:
+def test_a_name_that_cannot_be_stored_is_refused(tool: Acls) -> None:
     with pytest.raises(AdminOperationError, match="cannot be stored"):
         acls.main([*WHERE, "--add", *BOB, "--topic", "a/b"])

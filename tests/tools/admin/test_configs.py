@@ -10,6 +10,7 @@ import pytest
 
 from kafka08 import admin
 from kafka08.security.scram import credential_of, decode_credential
+from tests.tools.command import Command
 from tests.zk.conftest import chroot, client  # noqa: F401
 from tools.admin import configs
 from tools.options import UsageError
@@ -19,20 +20,13 @@ from zk.client import ZkClient
 DONE = "Completed updating config for entity: "
 
 
-class Tool:
+class Configs(Command):
     def __init__(self, client: ZkClient, capsys: pytest.CaptureFixture[str]) -> None:  # noqa: F811
+        super().__init__(configs.main, "--zookeeper", client.connect, capsys=capsys)
         self.client = client
-        self._capsys = capsys
-
-    def run(self, *words: str) -> list[str]:
-        assert configs.main(["--zookeeper", self.client.connect, *words]) == 0
-        printed = self._capsys.readouterr()
-        assert printed.err == ""
-        return printed.out.splitlines()
 
     def fail(self, *words: str) -> str:
-        assert configs.main(["--zookeeper", self.client.connect, *words]) == 1
-        printed = self._capsys.readouterr()
+        printed = self.call(*words, status=1)
         assert printed.out == ""
         return printed.err
 
@@ -51,15 +45,15 @@ class Tool:
 
 
 @pytest.fixture
-def tool(client: ZkClient, capsys: pytest.CaptureFixture[str]) -> Tool:  # noqa: F811
-    return Tool(client, capsys)
+def tool(client: ZkClient, capsys: pytest.CaptureFixture[str]) -> Configs:  # noqa: F811
+    return Configs(client, capsys)
 
 
 CLIENT = ("--entity-type", "clients", "--entity-name", "throttled")
 CAROL = ("--entity-type", "users", "--entity-name", "carol")
 
 
-def test_a_client(tool: Tool) -> None:
+def test_a_client(tool: Configs) -> None:
     rates = "producer_byte_rate=1000,consumer_byte_rate=1000"
     assert tool.alter(*CLIENT, "--add-config", rates) == [f"{DONE}client-id 'throttled'."]
     assert tool.node("/config/clients/throttled") == (
@@ -70,7 +64,7 @@ def test_a_client(tool: Tool) -> None:
     assert tool.describe(*CLIENT) == tool.describe("--entity-type", "clients") == [line]
 
 
-def test_a_user_and_a_default_client_of_the_user(tool: Tool) -> None:
+def test_a_user_and_a_default_client_of_the_user(tool: Configs) -> None:
     words = ("--entity-type", "users", "--entity-name", "CN=a b,O=x")
     both = (*words, "--entity-type", "clients", "--entity-default")
     assert tool.alter(*both, "--add-config", "consumer_byte_rate=5") == [
@@ -90,7 +84,7 @@ def test_a_user_and_a_default_client_of_the_user(tool: Tool) -> None:
     assert tool.describe("--entity-type", "users") == []
 
 
-def test_an_address(tool: Tool) -> None:
+def test_an_address(tool: Configs) -> None:
     words = ("--entity-type", "ips", "--entity-name", "10.0.0.1")
     assert tool.alter(*words, "--add-config", "connection_creation_rate=50") == [
         f"{DONE}ips '10.0.0.1'."
@@ -115,7 +109,7 @@ def test_an_address(tool: Tool) -> None:
     assert error == "The entity name for ips must be a valid IP, but it is: x\n"
 
 
-def test_defaults(tool: Tool) -> None:
+def test_defaults(tool: Configs) -> None:
     words = ("--entity-type", "users", "--entity-default")
     assert tool.alter(*words, "--add-config", "producer_byte_rate=7") == [
         f"{DONE}default user-principal."
@@ -124,7 +118,7 @@ def test_defaults(tool: Tool) -> None:
     assert tool.client.exists("/config/users/<default>")
 
 
-def test_a_credential_leaves_other_settings_and_is_not_shown(tool: Tool) -> None:
+def test_a_credential_leaves_other_settings_and_is_not_shown(tool: Configs) -> None:
     tool.alter(*CAROL, "--add-config", "producer_byte_rate=7")
     credential = "SCRAM-SHA-256=[iterations=8192,password=pencil]"
     assert tool.alter(*CAROL, "--add-config", credential) == [f"{DONE}user-principal 'carol'."]
@@ -142,7 +136,9 @@ def stdin(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
 
 
-def test_a_password_comes_from_standard_input(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_password_comes_from_standard_input(
+    tool: Configs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stdin(monkeypatch, "pencil 1\r\nother\n")
     tool.alter(*CAROL, "--add-config", "SCRAM-SHA-256=[iterations=4096],SCRAM-SHA-512=")
     stored = entity_configs.fetch(tool.client, "users/carol")
@@ -151,7 +147,7 @@ def test_a_password_comes_from_standard_input(tool: Tool, monkeypatch: pytest.Mo
         assert found == credential_of(mechanism, password, found.salt, 4096)
 
 
-def test_no_password_comes(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_password_comes(tool: Configs, monkeypatch: pytest.MonkeyPatch) -> None:
     stdin(monkeypatch, "")
     said = tool.fail("--alter", *CAROL, "--add-config", "SCRAM-SHA-256=")
     assert said == "The password for SCRAM-SHA-256 is empty\n"
@@ -159,7 +155,7 @@ def test_no_password_comes(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_settings_come_from_a_file_or_standard_input(
-    tool: Tool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tool: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "SCRAM-SHA-256=[password=pencil]\nproducer_byte_rate=5\n"
     (tmp_path / "carol.properties").write_text(text)
@@ -172,7 +168,7 @@ def test_settings_come_from_a_file_or_standard_input(
         tool.client.delete("/config/users/carol")
 
 
-def test_a_topic(tool: Tool) -> None:
+def test_a_topic(tool: Configs) -> None:
     admin.create_topic_with_assignment(tool.client, "t", {0: [1]}, {"retention.ms": "1"})
     words = ("--entity-type", "topics", "--entity-name", "t")
     added = "cleanup.policy=[compact,delete],min.insync.replicas=2"
@@ -183,7 +179,7 @@ def test_a_topic(tool: Tool) -> None:
     assert tool.describe(*words) == tool.describe("--entity-type", "topics") == [line]
 
 
-def test_a_broker(tool: Tool) -> None:
+def test_a_broker(tool: Configs) -> None:
     words = ("--entity-type", "brokers", "--entity-name", "1")
     tool.alter(*words, "--add-config", "log.retention.ms=5")
     assert tool.describe(*words) == ["Configs for brokers '1' are log.retention.ms=5"]
@@ -230,7 +226,7 @@ def test_a_broker(tool: Tool) -> None:
         (("--describe", *CAROL, "--entity-name", "x"), "more entity names than entity types"),
     ],
 )
-def test_refused_commands(tool: Tool, words: tuple[str, ...], error: str) -> None:
+def test_refused_commands(tool: Configs, words: tuple[str, ...], error: str) -> None:
     assert error in tool.fail(*words)
     assert tool.client.children_if_exists("/config") == []
 
@@ -255,7 +251,7 @@ def test_refused_with_the_usage(words: tuple[str, ...], error: str) -> None:
     assert "--entity-type" in str(raised.value)
 
 
-def test_a_node_that_makes_no_sense_is_kept(tool: Tool) -> None:
+def test_a_node_that_makes_no_sense_is_kept(tool: Configs) -> None:
     tool.client.create("/config/users/carol", b"{", makepath=True)
     said = tool.fail("--alter", *CAROL, "--add-config", "producer_byte_rate=7")
     assert "Malformed data at /config/users/carol" in said

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.admin_support import AdminRig
+from tests.tools.command import Command
 from tools import bootstrap
 from tools.admin import configs
 from tools.options import UsageError
@@ -14,33 +15,26 @@ from tools.options import UsageError
 TOPIC = ("--entity-type", "topics", "--entity-name", "t")
 
 
-class Tool:
+class RemoteConfigs(Command):
     def __init__(self, rig: AdminRig, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__(configs.main, "--bootstrap-server", "host1:9091", capsys=capsys)
         self.rig = rig
-        self._capsys = capsys
-
-    def run(self, *words: str) -> list[str]:
-        assert configs.main(["--bootstrap-server", "host1:9091", *words]) == 0
-        printed = self._capsys.readouterr()
-        assert printed.err == ""
-        return printed.out.splitlines()
 
     def fail(self, *words: str) -> str:
-        assert configs.main(["--bootstrap-server", "host1:9091", *words]) == 1
-        return self._capsys.readouterr().err.rstrip()
+        return super().fail(*words).rstrip()
 
 
 @pytest.fixture
 def tool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Tool:
+) -> RemoteConfigs:
     rig = AdminRig(tmp_path, modern=True, ssl_key_password="secret")
     monkeypatch.setattr(bootstrap, "AdminClient", rig.client)
     rig.create("t", [1, 2], retention_ms="1000")
-    return Tool(rig, capsys)
+    return RemoteConfigs(rig, capsys)
 
 
-def test_a_topic_is_altered_and_described(tool: Tool) -> None:
+def test_a_topic_is_altered_and_described(tool: RemoteConfigs) -> None:
     assert tool.run("--describe", *TOPIC) == [
         "Dynamic configs for topic t are:",
         "  retention.ms=1000 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:retention.ms=1000, "
@@ -61,7 +55,7 @@ def test_a_topic_is_altered_and_described(tool: Tool) -> None:
     )
 
 
-def test_all_topics_are_described(tool: Tool) -> None:
+def test_all_topics_are_described(tool: RemoteConfigs) -> None:
     tool.rig.create("u", [1])
     assert tool.run("--describe", "--entity-type", "topics")[::2] == [
         "Dynamic configs for topic t are:",
@@ -69,7 +63,7 @@ def test_all_topics_are_described(tool: Tool) -> None:
     ]
 
 
-def test_brokers_are_described_without_secrets(tool: Tool) -> None:
+def test_brokers_are_described_without_secrets(tool: RemoteConfigs) -> None:
     own = str(tool.rig.broker_id)
     name = ("--entity-type", "brokers", "--entity-name", own)
     assert tool.run("--describe", *name) == [f"Dynamic configs for broker {own} are:"]
@@ -82,7 +76,7 @@ def test_brokers_are_described_without_secrets(tool: Tool) -> None:
     assert tool.run("--describe", *default) == ["Default configs for brokers in the cluster are:"]
 
 
-def test_the_rates_of_brokers_are_altered_and_described(tool: Tool) -> None:
+def test_the_rates_of_brokers_are_altered_and_described(tool: RemoteConfigs) -> None:
     key, own = "leader.replication.throttled.rate", str(tool.rig.broker_id)
     name = ("--entity-type", "brokers", "--entity-name", own)
     default = ("--entity-type", "brokers", "--entity-default")
@@ -117,13 +111,13 @@ def test_the_rates_of_brokers_are_altered_and_described(tool: Tool) -> None:
         ),
     ],
 )
-def test_failures(tool: Tool, words: tuple[str, ...], message: str) -> None:
+def test_failures(tool: RemoteConfigs, words: tuple[str, ...], message: str) -> None:
     before = tool.rig.config("t")
     assert message in tool.fail(*words)
     assert tool.rig.config("t") == before
 
 
-def test_zookeeper_and_brokers_do_not_go_together(tool: Tool) -> None:
+def test_zookeeper_and_brokers_do_not_go_together(tool: RemoteConfigs) -> None:
     with pytest.raises(UsageError, match="Only one of --bootstrap-server or --zookeeper"):
         configs.main(["--bootstrap-server", "h:1", "--zookeeper", "z:1", "--describe", *TOPIC])
     with pytest.raises(UsageError, match="zookeeper"):

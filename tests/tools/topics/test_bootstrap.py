@@ -12,6 +12,7 @@ from kafka08.errors import ConfigError, UnknownTopicOrPartitionError
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import MetadataRequest
 from tests.server.admin_support import AdminRig
+from tests.tools.command import Command
 from tools import admin_command, bootstrap
 from tools.topics import topics
 
@@ -23,17 +24,16 @@ CLOSED = (
 NOT_SERVED = f"{CLOSED}. Use --zookeeper instead."
 
 
-class Tool:
+class RemoteTopics(Command):
     """kafka-topics --bootstrap-server against a rig; what it printed comes back."""
 
     def __init__(self, rig: AdminRig, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__(topics.main, "--bootstrap-server", "host1:9091,host2:9092", capsys=capsys)
         self.rig = rig
         self.stderr = ""
-        self._capsys = capsys
 
     def run(self, *words: str, status: int = 0) -> list[str]:
-        assert topics.main(["--bootstrap-server", "host1:9091,host2:9092", *words]) == status
-        printed = self._capsys.readouterr()
+        printed = self.call(*words, status=status)
         self.stderr = printed.err
         return printed.out.splitlines()
 
@@ -46,29 +46,29 @@ class Tool:
 @pytest.fixture
 def make_tool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Tool]:
-    def make(**settings: Any) -> Tool:
+) -> Callable[..., RemoteTopics]:
+    def make(**settings: Any) -> RemoteTopics:
         rig = AdminRig(tmp_path, **settings)
         monkeypatch.setattr(bootstrap, "AdminClient", rig.client)
         monkeypatch.setattr(admin_command, "connect", None)
-        return Tool(rig, capsys)
+        return RemoteTopics(rig, capsys)
 
     return make
 
 
 @pytest.fixture
-def tool(make_tool: Callable[..., Tool]) -> Tool:
+def tool(make_tool: Callable[..., RemoteTopics]) -> RemoteTopics:
     return make_tool()
 
 
 @pytest.fixture
-def original(tool: Tool) -> Tool:
+def original(tool: RemoteTopics) -> RemoteTopics:
     """All brokers are of 0.8.2.2."""
     tool.rig.originals = {9091, 9092}
     return tool
 
 
-def test_list(tool: Tool) -> None:
+def test_list(tool: RemoteTopics) -> None:
     assert tool.run("--list") == []
     for topic in ("u", "t", "__consumer_offsets"):
         tool.rig.create(topic, [1])
@@ -79,7 +79,7 @@ def test_list(tool: Tool) -> None:
     assert admin.list_topics(tool.rig.zk) == ["__consumer_offsets", "t", "u"]
 
 
-def test_describe(tool: Tool) -> None:
+def test_describe(tool: RemoteTopics) -> None:
     tool.rig.create("t", [1, 2], [2, 1], flush_ms="5", cleanup_policy="compact")
     tool.rig.create("u", [1])
     described = [
@@ -97,7 +97,7 @@ def test_describe(tool: Tool) -> None:
     assert tool.run("--describe", "--topic", "no") == []
 
 
-def test_describe_partitions_that_lack_something(make_tool: Callable[..., Tool]) -> None:
+def test_describe_partitions_that_lack_something(make_tool: Callable[..., RemoteTopics]) -> None:
     tool = make_tool(min_insync_replicas=2)
     tool.rig.create("t", [1, 2], [2, 1], min_insync_replicas="1")
     tool.rig.create("u", [1, 2])
@@ -120,7 +120,7 @@ def test_describe_partitions_that_lack_something(make_tool: Callable[..., Tool])
     ]
 
 
-def test_create(tool: Tool) -> None:
+def test_create(tool: RemoteTopics) -> None:
     words = ["--partitions", "3", "--replication-factor", "2", "--config", "flush.ms=5"]
     assert tool.run("--create", "--topic", "t", *words) == ["Created topic t."]
     assert tool.rig.config("t") == {"flush.ms": "5"}
@@ -134,7 +134,7 @@ def test_create(tool: Tool) -> None:
     assert tool.run("--create", "--topic", "d", "--if-not-exists") == []
 
 
-def test_losing_the_race_to_create(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_losing_the_race_to_create(tool: RemoteTopics, monkeypatch: pytest.MonkeyPatch) -> None:
     admin.create_topic_with_assignment(tool.rig.zk, "t", {0: [1]})
     assert tool.fail("--create", "--topic", "t") == "Topic 't' already exists."
     assert tool.run("--create", "--topic", "t", "--if-not-exists") == []
@@ -160,12 +160,12 @@ def test_losing_the_race_to_create(tool: Tool, monkeypatch: pytest.MonkeyPatch) 
         ),
     ],
 )
-def test_create_refused(tool: Tool, words: list[str], message: str) -> None:
+def test_create_refused(tool: RemoteTopics, words: list[str], message: str) -> None:
     assert tool.fail("--create", "--topic", "t", *words) == message
     assert admin.list_topics(tool.rig.zk) == []
 
 
-def test_alter(tool: Tool, caplog: pytest.LogCaptureFixture) -> None:
+def test_alter(tool: RemoteTopics, caplog: pytest.LogCaptureFixture) -> None:
     tool.rig.create("t", [1], flush_ms="5")
     words = ["--config", "retention.ms=7", "--delete-config", "flush.ms"]
     assert tool.run("--alter", "--topic", "t", *words) == ["Updated config for topic t."]
@@ -182,19 +182,19 @@ def test_alter(tool: Tool, caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("words", [["--delete"], ["--alter", "--partitions", "2"]])
-def test_topics_that_do_not_exist(tool: Tool, words: list[str]) -> None:
+def test_topics_that_do_not_exist(tool: RemoteTopics, words: list[str]) -> None:
     assert tool.fail(*words, "--topic", "no") == "Topic 'no' does not exist as expected"
     assert tool.run(*words, "--topic", "no", "--if-exists") == []
 
 
-def test_delete(tool: Tool) -> None:
+def test_delete(tool: RemoteTopics) -> None:
     for topic in ("a1", "a2", "b"):
         tool.rig.create(topic, [1])
     assert tool.run("--delete", "--topic", "a.") == []
     assert admin.list_topics(tool.rig.zk) == ["b"]
 
 
-def test_delete_where_it_is_off(make_tool: Callable[..., Tool]) -> None:
+def test_delete_where_it_is_off(make_tool: Callable[..., RemoteTopics]) -> None:
     tool = make_tool(delete_topic_enable="false")
     tool.rig.create("t", [1])
     assert tool.fail("--delete", "--topic", "t") == (
@@ -202,7 +202,7 @@ def test_delete_where_it_is_off(make_tool: Callable[..., Tool]) -> None:
     )
 
 
-def test_a_change_that_takes_too_long(tool: Tool, tmp_path: Path) -> None:
+def test_a_change_that_takes_too_long(tool: RemoteTopics, tmp_path: Path) -> None:
     tool.rig.controller_works = False
     config = tmp_path / "admin.properties"
     config.write_text("request.timeout.ms=300\nclient.id=me\n")
@@ -211,7 +211,7 @@ def test_a_change_that_takes_too_long(tool: Tool, tmp_path: Path) -> None:
     assert sum(tool.rig.runtime.slept) == pytest.approx(0.3)
 
 
-def test_security_is_not_pretended(tool: Tool, tmp_path: Path) -> None:
+def test_security_is_not_pretended(tool: RemoteTopics, tmp_path: Path) -> None:
     config = tmp_path / "admin.properties"
     config.write_text("security.protocol=KERBEROS\n")
     with pytest.raises(ConfigError, match=r"security\.protocol KERBEROS is not one of PLAINTEXT"):
@@ -221,7 +221,7 @@ def test_security_is_not_pretended(tool: Tool, tmp_path: Path) -> None:
 # --- brokers of 0.8.2.2
 
 
-def test_an_original_describes_without_configs(original: Tool) -> None:
+def test_an_original_describes_without_configs(original: RemoteTopics) -> None:
     original.rig.create("t", [1], flush_ms="5")
     assert original.run("--describe") == [
         "Topic:t\tPartitionCount:1\tReplicationFactor:1\tConfigs:",
@@ -232,12 +232,12 @@ def test_an_original_describes_without_configs(original: Tool) -> None:
     assert original.stderr == ""
 
 
-def test_an_original_creates_with_its_defaults(original: Tool) -> None:
+def test_an_original_creates_with_its_defaults(original: RemoteTopics) -> None:
     assert original.run("--create", "--topic", "t") == ["Created topic t."]
     assert len(original.rig.assignment("t") or {}) == 2
 
 
-def test_an_original_that_creates_nothing(make_tool: Callable[..., Tool]) -> None:
+def test_an_original_that_creates_nothing(make_tool: Callable[..., RemoteTopics]) -> None:
     tool = make_tool(auto_create_topics_enable="false")
     tool.rig.originals = {9091, 9092}
     assert tool.fail("--create", "--topic", "t") == UnknownTopicOrPartitionError.text
@@ -256,13 +256,13 @@ def test_an_original_that_creates_nothing(make_tool: Callable[..., Tool]) -> Non
         ["--describe", "--under-min-isr-partitions"],
     ],
 )
-def test_an_original_cannot(original: Tool, words: list[str]) -> None:
+def test_an_original_cannot(original: RemoteTopics, words: list[str]) -> None:
     original.rig.create("t", [1])
     assert original.fail(*words) == NOT_SERVED
     assert admin.list_topics(original.rig.zk) == ["t"]
 
 
-def test_one_broker_of_ours_is_enough(original: Tool) -> None:
+def test_one_broker_of_ours_is_enough(original: RemoteTopics) -> None:
     original.rig.originals = {9091}
     assert original.run("--create", "--topic", "t", "--partitions", "1") == ["Created topic t."]
     asked = [
@@ -277,7 +277,7 @@ def test_one_broker_of_ours_is_enough(original: Tool) -> None:
     ]
 
 
-def test_brokers_that_are_down(original: Tool) -> None:
+def test_brokers_that_are_down(original: RemoteTopics) -> None:
     original.rig.create("t", [1])
     original.rig.network.down = {9091}
     assert original.fail("--delete", "--topic", "t") == (NOT_SERVED.replace("host1:9091, ", ""))

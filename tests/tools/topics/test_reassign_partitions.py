@@ -9,6 +9,7 @@ import pytest
 from kafka08 import admin
 from kafka08.common import TopicPartition
 from tests.fakes.runtime import FakeClock
+from tests.tools.command import Command
 from tests.tools.zk_support import failure_of, fake_zookeeper, put_topic
 from tools.admin_command import STRICT_EXIT
 from tools.options import UsageError
@@ -24,13 +25,13 @@ CURRENT = (
 )
 
 
-class Tool:
+class Reassignment(Command):
     """The command on topic t, partitions 0 on 1,2 and 1 on 2,3."""
 
     def __init__(self, zk: Any, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__(reassign_partitions.main, "--zookeeper", "z", capsys=capsys)
         self.zk = zk
         self._directory = directory
-        self._capsys = capsys
         put_topic(zk, "t", [1, 2], [2, 3])
 
     def file(self, text: str) -> str:
@@ -42,11 +43,9 @@ class Tool:
         return self.file(f'{{"version":1,"partitions":[{",".join(entries)}]}}')
 
     def run(self, *words: str, status: int = 0) -> list[str]:
-        assert reassign_partitions.main(["--zookeeper", "z", *words]) == status
+        lines = super().run(*words, status=status)
         assert self.zk.closed
-        printed = self._capsys.readouterr()
-        assert printed.err == ""
-        return printed.out.splitlines()
+        return lines
 
     def execute(self, *entries: str, status: int = 0) -> list[str]:
         return self.run(
@@ -68,11 +67,11 @@ class Tool:
 @pytest.fixture
 def tool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Tool:
-    return Tool(fake_zookeeper(monkeypatch), tmp_path, capsys)
+) -> Reassignment:
+    return Reassignment(fake_zookeeper(monkeypatch), tmp_path, capsys)
 
 
-def test_generate(tool: Tool) -> None:
+def test_generate(tool: Reassignment) -> None:
     put_topic(tool.zk, "other", [9])
     topics = tool.file('{"topics":[{"topic":"t"},{"topic":"unknown"}],"version":1}')
     words = ["--generate", "--topics-to-move-json-file", topics, "--broker-list", "5,6,7"]
@@ -101,19 +100,19 @@ def test_generate(tool: Tool) -> None:
         ),
     ],
 )  # fmt: skip
-def test_generate_refused(tool: Tool, topics: str, brokers: str, message: str) -> None:
+def test_generate_refused(tool: Reassignment, topics: str, brokers: str, message: str) -> None:
     file = tool.file(f'{{"topics":{topics}}}')
     words = ["--generate", "--topics-to-move-json-file", file, "--broker-list", brokers]
     assert tool.refused(*words) == message
 
 
 @pytest.mark.parametrize("text", ["", "no json", "{}", '{"topics":[]}'])
-def test_generate_for_nothing(tool: Tool, text: str) -> None:
+def test_generate_for_nothing(tool: Reassignment, text: str) -> None:
     words = ["--topics-to-move-json-file", tool.file(text), "--broker-list", "1"]
     assert tool.run("--generate", *words)[2::3] == ['{"version":1,"partitions":[]}'] * 2
 
 
-def test_execute(tool: Tool) -> None:
+def test_execute(tool: Reassignment) -> None:
     assert tool.execute(MOVE) == [
         "Current partition replica assignment",
         "",
@@ -125,7 +124,9 @@ def test_execute(tool: Tool) -> None:
     assert admin.fetch_reassignments(tool.zk) == {TopicPartition("t", 0): (2, 3)}
 
 
-def test_execute_skips_what_does_not_exist(tool: Tool, caplog: pytest.LogCaptureFixture) -> None:
+def test_execute_skips_what_does_not_exist(
+    tool: Reassignment, caplog: pytest.LogCaptureFixture
+) -> None:
     assert tool.execute(MOVE, MOVE.replace("0", "7"))[-1].startswith("Successfully started")
     assert admin.fetch_reassignments(tool.zk) == {TopicPartition("t", 0): (2, 3)}
     assert [(record.name, record.getMessage()) for record in caplog.records] == [
@@ -136,7 +137,9 @@ def test_execute_skips_what_does_not_exist(tool: Tool, caplog: pytest.LogCapture
     ]
 
 
-def test_execute_with_nothing_that_exists(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_execute_with_nothing_that_exists(
+    tool: Reassignment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The original would leave an empty node, which blocks every later reassignment."""
     entry = MOVE.replace('"t"', '"no"')
     last = "Failed to reassign partitions List(([no,0],List(2, 3)))"
@@ -146,7 +149,7 @@ def test_execute_with_nothing_that_exists(tool: Tool, monkeypatch: pytest.Monkey
     assert tool.execute(entry, status=1)[-1] == last
 
 
-def test_execute_while_another_is_under_way(tool: Tool) -> None:
+def test_execute_while_another_is_under_way(tool: Reassignment) -> None:
     tool.execute(MOVE)
     lines = tool.execute(STAY)
     message = (
@@ -177,19 +180,19 @@ def test_execute_while_another_is_under_way(tool: Tool) -> None:
         ),
     ],
 )
-def test_execute_refused(tool: Tool, text: str, message: str) -> None:
+def test_execute_refused(tool: Reassignment, text: str, message: str) -> None:
     path = tool.file(text)
     words = ["--execute", "--reassignment-json-file", path]
     assert tool.refused(*words) == message.replace("FILE", path)
     assert tool.zk.exists(znodes.REASSIGN_PARTITIONS) is None
 
 
-def test_no_such_file(tool: Tool) -> None:
+def test_no_such_file(tool: Reassignment) -> None:
     words = ["--execute", "--reassignment-json-file", "/no/such"]
     assert tool.refused(*words) == "/no/such (No such file or directory)"
 
 
-def test_verify(tool: Tool) -> None:
+def test_verify(tool: Reassignment) -> None:
     tool.execute(MOVE)
     assert tool.verify(MOVE, STAY, MOVE.replace("0", "7")) == [
         "Status of partition reassignment:",
@@ -207,7 +210,7 @@ def test_verify(tool: Tool) -> None:
     ]
 
 
-def test_wait(tool: Tool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wait(tool: Reassignment, capsys: pytest.CaptureFixture[str]) -> None:
     tool.execute(MOVE, STAY)
     clock = FakeClock()
     left = [STAY]
@@ -229,7 +232,7 @@ def test_wait(tool: Tool, capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_wait_for_moves_that_have_ended(tool: Tool) -> None:
+def test_wait_for_moves_that_have_ended(tool: Reassignment) -> None:
     words = ["--verify", "--wait", "--reassignment-json-file", tool.moves(STAY)]
     assert tool.run(*words) == [
         "Status of partition reassignment:",
@@ -237,7 +240,7 @@ def test_wait_for_moves_that_have_ended(tool: Tool) -> None:
     ]
 
 
-def test_strict_exit(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strict_exit(tool: Reassignment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(STRICT_EXIT, "1")
     tool.zk.fails[znodes.REASSIGN_PARTITIONS] = ZkConnectionError("gone")
     words = ["--verify", "--reassignment-json-file", tool.moves(MOVE)]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes.runtime import FakeClock
+from tests.tools.command import Command
 from tests.zk.conftest import chroot, client  # noqa: F401
 from tools import admin_command
 from tools.options import OptionError, UsageError
@@ -13,23 +14,17 @@ from zk.client import ZkClient
 FAILED = "Error while executing topic command "
 
 
-class Tool:
+class Topics(Command):
     """kafka-topics against one chroot; what it printed comes back."""
 
     def __init__(self, client: ZkClient, capsys: pytest.CaptureFixture[str]) -> None:  # noqa: F811
+        super().__init__(topics.main, "--zookeeper", client.connect, capsys=capsys)
         self.client = client
-        self._capsys = capsys
         for broker_id in (0, 1, 2):
             registry.register_broker(
                 client, broker_id, "h", 9092, clock=FakeClock(), wait=lambda s: None
             )
         registry.ensure_common_paths(client)
-
-    def run(self, *words: str, status: int = 0) -> list[str]:
-        assert topics.main(["--zookeeper", self.client.connect, *words]) == status
-        printed = self._capsys.readouterr()
-        assert printed.err == ""
-        return printed.out.splitlines()
 
     def fail(self, *words: str) -> str:
         """The message of a refused command, the rest of what it printed checked."""
@@ -48,15 +43,15 @@ class Tool:
 
 
 @pytest.fixture
-def tool(client: ZkClient, capsys: pytest.CaptureFixture[str]) -> Tool:  # noqa: F811
-    return Tool(client, capsys)
+def tool(client: ZkClient, capsys: pytest.CaptureFixture[str]) -> Topics:  # noqa: F811
+    return Topics(client, capsys)
 
 
-def create(tool: Tool, topic: str, *words: str) -> None:
+def create(tool: Topics, topic: str, *words: str) -> None:
     tool.run("--create", "--topic", topic, "--replica-assignment", "1:2:0,2:0:1", *words)
 
 
-def test_create_and_list(tool: Tool) -> None:
+def test_create_and_list(tool: Topics) -> None:
     words = ["--create", "--replication-factor", "1", "--partitions", "1", "--topic"]
     assert tool.run(*words, "test") == ['Created topic "test".']
     assert tool.run(*words, "other") == ['Created topic "other".']
@@ -65,7 +60,7 @@ def test_create_and_list(tool: Tool) -> None:
     assert tool.fail(*words, "test") == 'Topic "test" already exists.'
 
 
-def test_describe(tool: Tool) -> None:
+def test_describe(tool: Topics) -> None:
     create(tool, "t", "--config", "flush.ms=5", "--config", "cleanup.policy=compact")
     tool.elect("t", 0, 1, 1, 2, 0)
     tool.elect("t", 1, -1, 2)
@@ -81,7 +76,7 @@ def test_describe(tool: Tool) -> None:
     assert tool.run("--describe", "--topic", "nothing") == []
 
 
-def test_describe_before_the_first_election_and_overrides(tool: Tool) -> None:
+def test_describe_before_the_first_election_and_overrides(tool: Topics) -> None:
     create(tool, "plain")
     create(tool, "tuned", "--config", "flush.ms=5")
     overrides = ["Topic:tuned\tPartitionCount:2\tReplicationFactor:3\tConfigs:flush.ms=5"]
@@ -93,7 +88,7 @@ def test_describe_before_the_first_election_and_overrides(tool: Tool) -> None:
     ]
 
 
-def test_a_leader_that_is_not_registered_is_unavailable(tool: Tool) -> None:
+def test_a_leader_that_is_not_registered_is_unavailable(tool: Topics) -> None:
     create(tool, "t")
     tool.elect("t", 0, 0, 0)
     tool.elect("t", 1, 9, 9)
@@ -101,7 +96,7 @@ def test_a_leader_that_is_not_registered_is_unavailable(tool: Tool) -> None:
     assert lines == ["\tTopic: t\tPartition: 1\tLeader: 9\tReplicas: 2,0,1\tIsr: 9"]
 
 
-def test_alter(tool: Tool) -> None:
+def test_alter(tool: Topics) -> None:
     create(tool, "t", "--config", "flush.ms=5")
     updated = ['Updated config for topic "t".']
     assert tool.run("--alter", "--topic", "t", "--config", "retention.ms = 7") == updated
@@ -123,7 +118,7 @@ def test_alter(tool: Tool) -> None:
     )
 
 
-def test_delete(tool: Tool) -> None:
+def test_delete(tool: Topics) -> None:
     create(tool, "t")
     assert tool.run("--delete", "--topic", "t") == [
         "Topic t is marked for deletion.",
@@ -134,7 +129,7 @@ def test_delete(tool: Tool) -> None:
     assert tool.run("--list") == ["t - marked for deletion"]
 
 
-def test_refusals_in_the_originals_words(tool: Tool) -> None:
+def test_refusals_in_the_originals_words(tool: Topics) -> None:
     automatic = ["--replication-factor", "1", "--partitions", "1"]
     by_hand = ["--create", "--topic", "n", "--replica-assignment"]
     for words, message in [
@@ -171,7 +166,7 @@ def test_refusals_in_the_originals_words(tool: Tool) -> None:
     assert tool.run("--list") == []
 
 
-def test_strict_exit(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strict_exit(tool: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(admin_command.STRICT_EXIT, "1")
     lines = tool.run("--alter", "--topic", "[", status=1)
     assert lines[0] == f"{FAILED}[ is an invalid regex."
@@ -209,7 +204,7 @@ def test_command_lines_refused_with_the_usage(words: list[str], first_line: str)
     assert "--replica-assignment" in str(caught.value)
 
 
-def test_options_of_later_releases(tool: Tool) -> None:
+def test_options_of_later_releases(tool: Topics) -> None:
     counts = ["--replication-factor", "1", "--partitions", "1"]
     create(tool, "t", "--if-not-exists", "--force", "--disable-rack-aware")
     assert tool.run("--create", "--topic", "t", "--if-not-exists", *counts) == []
@@ -222,7 +217,7 @@ def test_options_of_later_releases(tool: Tool) -> None:
     assert tool.run("--describe", "--exclude-internal", "--topic", "__.*") == []
 
 
-def test_partitions_by_min_isr(tool: Tool) -> None:
+def test_partitions_by_min_isr(tool: Topics) -> None:
     create(tool, "plain")
     tool.elect("plain", 0, 1, 1)
     tool.elect("plain", 1, -1)
@@ -284,7 +279,7 @@ def test_options_of_later_releases_refused_with_the_usage(
     assert str(caught.value).splitlines()[0] == first_line
 
 
-def test_options_of_later_releases_take_no_prefix_away(tool: Tool) -> None:
+def test_options_of_later_releases_take_no_prefix_away(tool: Topics) -> None:
     create(tool, "t")
     tool.elect("t", 0, 1, 1, 2, 0)
     tool.elect("t", 1, 1, 1)
@@ -296,6 +291,6 @@ def test_options_of_later_releases_take_no_prefix_away(tool: Tool) -> None:
         topics.main(["--zookeeper", "z", "--create", "--if-not"])
 
 
-def test_missing_counts_are_usage_too(tool: Tool) -> None:
+def test_missing_counts_are_usage_too(tool: Topics) -> None:
     with pytest.raises(UsageError, match=r'Missing required argument "\[partitions\]"'):
         tool.run("--create", "--topic", "t")
