@@ -8,7 +8,7 @@ and only our own node is ever deleted.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from kafka08.errors import StaleControllerEpochError
@@ -48,7 +48,7 @@ def read_controller(client: ZkClient) -> ControllerElection:
     return ControllerElection(leader, stat.ephemeral_owner == client.session_id)
 
 
-def watch_controller(watches: WatchSet, event: Any) -> int:
+def watch_controller(watches: WatchSet, event: Hashable) -> int:
     """The controller's id or -1, arming ``event`` for the node's next change."""
     found = watches.data(znodes.CONTROLLER, event)
     if found is None:

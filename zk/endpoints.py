@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from kafka08.common import PLAINTEXT, PROTOCOLS, Endpoint
 
@@ -41,7 +40,7 @@ def members(endpoints: Sequence[Endpoint]) -> dict[str, object]:
     return {"version": 4, "endpoints": listed, "listener_security_protocol_map": protocols}
 
 
-def read(node: Mapping[str, Any]) -> tuple[Endpoint, ...]:
+def read(node: Mapping[str, object]) -> tuple[Endpoint, ...]:
     """The endpoints in a registration of any version; those that make no sense are left out."""
     listed, protocols = node.get("endpoints"), node.get("listener_security_protocol_map")
     found = []

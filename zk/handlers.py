@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import errno
 import select
+import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kazoo.handlers.threading import SequentialThreadingHandler
 
 Context = Callable[[], ssl.SSLContext]
+Sockets = Sequence[socket.socket]
+Ready = tuple[Sockets, Sockets, Sockets]
 
 
 def handler(gevent: bool, context: Context | None = None) -> Any:
@@ -30,7 +33,9 @@ def _greenlets() -> Any:
         in flight, so other greenlets get their turn.
         """
 
-        def select(self, rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) -> Any:
+        def select(
+            self, rlist: Sockets, wlist: Sockets, xlist: Sockets, timeout: float | None = None
+        ) -> Ready:
             if not wlist and not xlist:
                 poll = select.poll()
                 for each in rlist:
@@ -38,7 +43,8 @@ def _greenlets() -> Any:
                 ready = {fd for fd, _ in poll.poll(0)}
                 if ready:
                     return [each for each in rlist if each.fileno() in ready], [], []
-            return super().select(rlist, wlist, xlist, timeout)
+            selected: Ready = super().select(rlist, wlist, xlist, timeout)
+            return selected
 
     return GreenletHandler
 
@@ -48,8 +54,12 @@ def _with_tls(kind: Any, context: Context, gevent: bool) -> Any:
 
     class TlsHandler(kind):  # type: ignore[misc]
         def create_connection(
-            self, address: Any, hostname: str = "", timeout: float | None = None, **_: Any
-        ) -> Any:
+            self,
+            address: tuple[str, int],
+            hostname: str = "",
+            timeout: float | None = None,
+            **_: object,
+        ) -> socket.socket:
             """Connected, after the handshake. Raises OSError."""
             sock = super().create_connection(address, timeout=timeout)
             try:
@@ -61,7 +71,9 @@ def _with_tls(kind: Any, context: Context, gevent: bool) -> Any:
                 # kazoo logs the text of errors that have a number.
                 raise OSError(errno.ECONNABORTED, text) from error
 
-        def select(self, rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) -> Any:
+        def select(
+            self, rlist: Sockets, wlist: Sockets, xlist: Sockets, timeout: float | None = None
+        ) -> Ready:
             """No poll announces bytes that are decrypted already."""
             ready = [each for each in rlist if hasattr(each, "pending") and each.pending()]
             return (ready, [], []) if ready else super().select(rlist, wlist, xlist, timeout)
@@ -69,11 +81,12 @@ def _with_tls(kind: Any, context: Context, gevent: bool) -> Any:
     return TlsHandler()
 
 
-def _thread_socket(sock: Any, context: ssl.SSLContext, host: str) -> Any:
+def _thread_socket(sock: socket.socket, context: ssl.SSLContext, host: str) -> socket.socket:
     return context.wrap_socket(sock, server_hostname=host)
 
 
-def _greenlet_socket(sock: Any, context: ssl.SSLContext, host: str) -> Any:
+def _greenlet_socket(sock: socket.socket, context: ssl.SSLContext, host: str) -> socket.socket:
     from gevent.ssl import SSLSocket
 
-    return SSLSocket(sock=sock, server_hostname=host, _context=context)
+    secured: socket.socket = SSLSocket(sock=sock, server_hostname=host, _context=context)
+    return secured

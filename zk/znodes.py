@@ -209,7 +209,7 @@ def consumer_offset_path(group: str, topic: str, partition: int) -> str:
 # --- JSON as in kafka.utils.Json
 
 
-def encode_json(value: Any) -> bytes:
+def encode_json(value: object) -> bytes:
     """Compact UTF-8 JSON. Unlike the original, quotes in strings are escaped."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -278,44 +278,44 @@ def java_properties_order(keys: Iterable[str]) -> list[str]:
 # --- readers of JSON members
 
 
-def decode_object(path: str, data: bytes) -> dict[str, Any]:
+def decode_object(path: str, data: bytes) -> dict[str, object]:
     """A JSON object. Raises MalformedNodeError."""
     return _object(path, decode_json(path, data))
 
 
-def _object(path: str, value: Any) -> dict[str, Any]:
+def _object(path: str, value: object) -> dict[str, object]:
     if not isinstance(value, dict):
         raise MalformedNodeError(path, "not a JSON object")
     return value
 
 
-def _member(path: str, node: Mapping[str, Any], key: str) -> Any:
+def _member(path: str, node: Mapping[str, object], key: str) -> object:
     if key not in node:
         raise MalformedNodeError(path, f"{key} is missing")
     return node[key]
 
 
-def _integer(path: str, node: Mapping[str, Any], key: str) -> int:
+def _integer(path: str, node: Mapping[str, object], key: str) -> int:
     value = _member(path, node, key)
     if type(value) is not int:
         raise MalformedNodeError(path, f"{key} is not an integer")
     return value
 
 
-def _text(path: str, node: Mapping[str, Any], key: str) -> str:
+def _text(path: str, node: Mapping[str, object], key: str) -> str:
     value = _member(path, node, key)
     if not isinstance(value, str):
         raise MalformedNodeError(path, f"{key} is not a string")
     return value
 
 
-def _ids(path: str, what: str, value: Any) -> tuple[int, ...]:
+def _ids(path: str, what: str, value: object) -> tuple[int, ...]:
     if not isinstance(value, list) or any(type(member) is not int for member in value):
         raise MalformedNodeError(path, f"{what} is not a list of integers")
     return tuple(value)
 
 
-def _timestamp(node: Mapping[str, Any]) -> str:
+def _timestamp(node: Mapping[str, object]) -> str:
     """These members are not used, so any value is accepted, including bare numbers."""
     return str(node.get("timestamp", ""))
 
@@ -449,7 +449,7 @@ def encode_reassignment(partitions: Mapping[TopicPartition, Sequence[int]]) -> b
 def decode_reassignment(path: str, data: bytes) -> dict[TopicPartition, tuple[int, ...]]:
     """Partition to its new replicas; the last entry of a partition counts."""
 
-    def entry(node: dict[str, Any]) -> tuple[TopicPartition, tuple[int, ...]]:
+    def entry(node: dict[str, object]) -> tuple[TopicPartition, tuple[int, ...]]:
         replicas = _ids(path, "replicas", _member(path, node, "replicas"))
         return _topic_partition(path, node), replicas
 
@@ -467,11 +467,11 @@ def decode_partitions(path: str, data: bytes) -> list[TopicPartition]:
     return list(dict.fromkeys(_entries(path, data, lambda node: _topic_partition(path, node))))
 
 
-def _topic_partition(path: str, node: Mapping[str, Any]) -> TopicPartition:
+def _topic_partition(path: str, node: Mapping[str, object]) -> TopicPartition:
     return TopicPartition(_text(path, node, "topic"), _integer(path, node, "partition"))
 
 
-def _entries(path: str, data: bytes, entry: Callable[[dict[str, Any]], T]) -> list[T]:
+def _entries(path: str, data: bytes, entry: Callable[[dict[str, object]], T]) -> list[T]:
     listed = decode_object(path, data).get("partitions", [])
     if not isinstance(listed, list):
         raise MalformedNodeError(path, "partitions is not a list")
@@ -513,7 +513,7 @@ def decode_offline_replicas(path: str, data: bytes) -> OfflineReplicas:
     return OfflineReplicas(_partitions(path, failed), _partitions(path, full))
 
 
-def _partitions(path: str, by_topic: Mapping[str, Any]) -> list[TopicPartition]:
+def _partitions(path: str, by_topic: Mapping[str, object]) -> list[TopicPartition]:
     return [
         TopicPartition(topic, partition)
         for topic, partitions in by_topic.items()
@@ -560,9 +560,8 @@ def encode_consumer(registration: ConsumerRegistration) -> bytes:
 
 def decode_consumer(path: str, data: bytes) -> ConsumerRegistration:
     node = decode_object(path, data)
-    subscription = _object(path, _member(path, node, "subscription"))
-    for topic in subscription:
-        _integer(path, subscription, topic)
+    topics = _object(path, _member(path, node, "subscription"))
+    subscription = {topic: _integer(path, topics, topic) for topic in topics}
     pattern = _text(path, node, "pattern")
     if pattern not in (WHITE_LIST, BLACK_LIST) or not subscription:
         pattern = STATIC  # kafka.consumer.TopicCount reads any other value as static
