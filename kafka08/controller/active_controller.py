@@ -60,7 +60,7 @@ class ActiveController:
         watches: WatchSet,
         runtime: Runtime,
         connect: Callable[[Broker], BrokerConnection],
-        post: Callable[[Any], None],
+        post: Callable[[events.TermEvent], None],
         fetch_log_ends: FetchLogEnds,
         stats: ControllerStats | None = None,
     ) -> None:
@@ -516,5 +516,5 @@ class ActiveController:
         return self._config.unclean_leader_election_enable
 
 
-def _csv(values: Iterable[Any]) -> str:
+def _csv(values: Iterable[object]) -> str:
     return ",".join(map(str, values))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.config import BrokerConfig
@@ -183,7 +182,7 @@ class Controller:
                 event = events.ControllerChanged()
             self.step(event)
 
-    def step(self, event: Any) -> None:
+    def step(self, event: events.ControllerEvent) -> None:
         """Take one event."""
         if isinstance(event, events.Stop):
             self._shut_down()
@@ -217,11 +216,11 @@ class Controller:
                 self._wake.clear()
         return not self._fenced
 
-    def _refuse(self, event: Any) -> None:
+    def _refuse(self, event: events.ControllerEvent) -> None:
         if isinstance(event, events.ControlledShutdown):
             event.reply.fail(_moved())
 
-    def _guarded(self, event: Any) -> None:
+    def _guarded(self, event: events.ControllerEvent) -> None:
         """Handle ``event``; end the term if the outcome is uncertain."""
         try:
             self._handle(event)
@@ -250,12 +249,12 @@ class Controller:
             # A reply that was given already is not replaced.
             self._refuse(event)
 
-    def _handle(self, event: Any) -> None:
+    def _handle(self, event: events.ControllerEvent) -> None:
         if isinstance(event, events.ControlledShutdown):
             self._controlled_shutdown(event)
         elif isinstance(event, events.Startup | events.ControllerChanged):
             self._elect()
-        elif self._active is not None:
+        elif self._active is not None and isinstance(event, events.TermEvent):
             self._active.handle(event)
         if self._active is not None and self._queue.empty():
             self._active.work_on_deletions()

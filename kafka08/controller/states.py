@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kafka08.errors import KafkaError
 
@@ -78,7 +78,7 @@ S = TypeVar("S", PartitionState, ReplicaState)
 
 
 def check_transition(
-    predecessors: Mapping[S, tuple[S, ...]], subject: Any, current: S, target: S
+    predecessors: Mapping[S, tuple[S, ...]], subject: object, current: S, target: S
 ) -> None:
     """Raises StateChangeFailedError unless ``current`` may precede ``target``."""
     legal = predecessors[target]

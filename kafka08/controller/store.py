@@ -9,7 +9,7 @@ absent. Many nodes are read and written at a time. Does not make the controller'
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kafka08.common import Broker, TopicPartition
@@ -55,7 +55,7 @@ class ControllerStore:
 
     # Reading
 
-    def brokers(self, event: Any) -> dict[int, LiveBroker]:
+    def brokers(self, event: Hashable) -> dict[int, LiveBroker]:
         """Registered brokers by id."""
         names = self._watches.children(znodes.BROKER_IDS, event) or []
         ids = sorted(int(name) for name in names if name.isdecimal())
@@ -74,7 +74,7 @@ class ControllerStore:
         return brokers
 
     def offline_replicas(
-        self, event: Any
+        self, event: Hashable
     ) -> tuple[set[PartitionAndReplica], set[PartitionAndReplica]]:
         """The replicas that live brokers cannot serve, and those they cannot write."""
         failed: set[PartitionAndReplica] = set()
@@ -90,11 +90,11 @@ class ControllerStore:
                 full.update(PartitionAndReplica(*each, int(name)) for each in listed.full)
         return failed, full
 
-    def topics(self, event: Any) -> set[str]:
+    def topics(self, event: Hashable) -> set[str]:
         return set(self._watches.children(znodes.BROKER_TOPICS, event) or ())
 
     def assignments(
-        self, topics: Collection[str], event_of: Callable[[str], Any]
+        self, topics: Collection[str], event_of: Callable[[str], Hashable]
     ) -> dict[TopicPartition, tuple[int, ...]]:
         """AR of every partition of ``topics``; each topic is watched with its own event."""
 
@@ -127,7 +127,7 @@ class ControllerStore:
                     states[partition] = state
         return states
 
-    def watched_state(self, partition: TopicPartition, event: Any) -> LeaderAndIsr | None:
+    def watched_state(self, partition: TopicPartition, event: Hashable) -> LeaderAndIsr | None:
         path = znodes.partition_state_path(*partition)
         found = self._watches.data(path, event)
         return None if found is None else _state(path, *found)
@@ -136,12 +136,12 @@ class ControllerStore:
         """Stop watching a state node."""
         self._watches.forget(znodes.partition_state_path(*partition))
 
-    def reassignments(self, event: Any) -> dict[TopicPartition, tuple[int, ...]]:
+    def reassignments(self, event: Hashable) -> dict[TopicPartition, tuple[int, ...]]:
         path = znodes.REASSIGN_PARTITIONS
         found = self._watches.data(path, event)
         return {} if found is None else _decoded(znodes.decode_reassignment, path, found[0]) or {}
 
-    def take_isr_changes(self, event: Any) -> set[TopicPartition]:
+    def take_isr_changes(self, event: Hashable) -> set[TopicPartition]:
         """The partitions whose leaders have announced changed isrs.
 
         The announcements are deleted before this returns, so states read afterwards are the
@@ -161,7 +161,7 @@ class ControllerStore:
                     break
         return changed
 
-    def preferred_elections(self, event: Any) -> list[TopicPartition] | None:
+    def preferred_elections(self, event: Hashable) -> list[TopicPartition] | None:
         """The requested partitions; None if the node does not exist."""
         path = znodes.PREFERRED_REPLICA_ELECTION
         found = self._watches.data(path, event)
@@ -169,7 +169,7 @@ class ControllerStore:
             return None
         return _decoded(znodes.decode_partitions, path, found[0]) or []
 
-    def topics_to_delete(self, event: Any) -> set[str]:
+    def topics_to_delete(self, event: Hashable) -> set[str]:
         return set(self._watches.children(znodes.DELETE_TOPICS, event) or ())
 
     def topic_config(self, topic: str) -> dict[str, str]:

@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Iterable
 from io import StringIO
-from typing import Any
 
 from kafka08.metrics import jmx
 from kafka08.metrics.registry import METER, PERCENT, Metric, Registry, Series
@@ -91,13 +90,13 @@ def file_name(series: Series) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "_", "-".join(filter(None, parts)))[:_LONGEST_NAME] + ".csv"
 
 
-def _row(at: int, metric: Metric, series: Series, age: float) -> list[Any]:
+def _row(at: int, metric: Metric, series: Series, age: float) -> list[object]:
     found = jmx.attributes(series, age)
     return [at, *(found[attribute] for attribute in _COLUMNS[metric.kind].values())]
 
 
 def _append(
-    directory: str, columns: dict[str, str], lines: Iterable[tuple[str, list[Any]]]
+    directory: str, columns: dict[str, str], lines: Iterable[tuple[str, list[object]]]
 ) -> None:
     for name, row in lines:
         text = StringIO()

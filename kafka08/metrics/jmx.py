@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fnmatch import fnmatchcase
-from typing import Any
 
 from kafka08.metrics.meters import Histogram, Meter
 from kafka08.metrics.registry import GAUGE, HISTOGRAM, METER, PERCENT, TEXT, Series
@@ -19,13 +18,13 @@ _SHARES = {
 }
 
 
-def attributes(series: Series, age: float) -> dict[str, Any]:
+def attributes(series: Series, age: float) -> dict[str, object]:
     """The attributes of a bean; ``age``: seconds since counting began."""
     metric, value = series.metric, series.value
     if metric.kind in (GAUGE, TEXT):
         return {"Value": value}
     if metric.kind == HISTOGRAM:
-        return _distribution(value)
+        return {**_distribution(value)}
     if metric.kind == METER:
         return _rates(value, age, metric.unit)
     if metric.kind == PERCENT:
@@ -49,7 +48,7 @@ def _moving(meter: Meter, age: float) -> dict[str, float]:
     }
 
 
-def _rates(meter: Meter, age: float, unit: str) -> dict[str, Any]:
+def _rates(meter: Meter, age: float, unit: str) -> dict[str, object]:
     return {
         "Count": meter.count,
         **_moving(meter, age),

@@ -205,7 +205,7 @@ def _send_new(reader: MessageReader, properties: dict[str, str]) -> None:
                 future.result()
 
 
-def _log_error(metadata: Any, error: BaseException | None) -> None:
+def _log_error(metadata: object, error: BaseException | None) -> None:
     if error is not None:
         callback_logger.error("Error when sending message: %s", error)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 import uuid
 from collections.abc import Callable
-from typing import Any
 
 from kafka08.errors import KafkaError
 from kafka08.producer.serializers import load
@@ -27,17 +26,17 @@ def _as_is(data: bytes | None) -> bytes | None:
     return data
 
 
-def _shown(decode: Callable[[bytes], Any]) -> Deserializer:
+def _shown(decode: Callable[[bytes], object]) -> Deserializer:
     def show(data: bytes | None) -> bytes | None:
         return None if data is None else str(decode(data)).encode()
 
     return show
 
 
-def _number(name: str, form: str) -> Callable[[bytes], Any]:
+def _number(name: str, form: str) -> Callable[[bytes], object]:
     layout = struct.Struct(form)
 
-    def decode(data: bytes) -> Any:
+    def decode(data: bytes) -> object:
         if len(data) != layout.size:
             raise DeserializationError(
                 f"Size of data received by {name}Deserializer is not {layout.size}"

@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.config import BrokerConfig
@@ -46,7 +46,7 @@ class Converted(NamedTuple):
     side_files_removed: int
     problems: list[str]
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, object]:
         """The numbers of the report."""
         return {
             "segments": len(self.segments),
@@ -66,7 +66,7 @@ class Converted(NamedTuple):
             "indexes": self.indexes_rebuilt,
         }
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         topic, partition = self.topic_partition
         numbers = {key.replace("-", "_"): value for key, value in self.row().items()}
         return {

@@ -29,7 +29,7 @@ from kafka08.log.segments.index import OffsetIndex
 from kafka08.log.segments.integrity import Seal
 from kafka08.log.segments.names import remove_rebuilt
 from kafka08.message.crc import crc32c
-from kafka08.message.entry import Entry, has_right_crc
+from kafka08.message.entry import BytesLike, Entry, has_right_crc
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import DEBUG_REPLICA_ID
@@ -154,7 +154,7 @@ def _fetch_into(
     return Fetched(Seal(size, crc), holds_wrappers)
 
 
-def _checked(data: Any, position: int, segment: Segment) -> list[Entry]:
+def _checked(data: BytesLike, position: int, segment: Segment) -> list[Entry]:
     """The whole entries up to the first one behind the segment, that one included."""
     found: list[Entry] = []
     try:
@@ -170,7 +170,7 @@ def _checked(data: Any, position: int, segment: Segment) -> list[Entry]:
     return found
 
 
-def _refuse_straddling(data: Any, entries: list[Entry], segment: Segment) -> None:
+def _refuse_straddling(data: BytesLike, entries: list[Entry], segment: Segment) -> None:
     """A set of the leader's may begin in one of our segments and end in the next, if its log was
     not copied from ours, nor ours from it."""
     bounds = (segment.base, segment.end)
@@ -187,7 +187,7 @@ def _refuse_straddling(data: Any, entries: list[Entry], segment: Segment) -> Non
             )
 
 
-def _span(data: Any, entries: list[Entry]) -> memoryview:
+def _span(data: BytesLike, entries: list[Entry]) -> memoryview:
     """The bytes of neighbouring entries."""
     if not entries:
         return memoryview(b"")

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Generator
 from contextlib import ExitStack
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.common import TopicPartition
@@ -238,7 +238,7 @@ def _print(verdicts: list[Verdict]) -> None:
             print(f"{verdict.segment.log_path} {state}: {verdict.damage}{remark}")
 
 
-def _as_json(verdict: Verdict) -> dict[str, Any]:
+def _as_json(verdict: Verdict) -> dict[str, object]:
     topic, partition = verdict.segment.topic_partition
     return {
         "topic": topic,

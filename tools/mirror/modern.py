@@ -70,7 +70,7 @@ def _library() -> Any:
         raise MissingLibraryError() from None
 
 
-def _make(kind: str, settings: Mapping[str, Any]) -> Any:
+def _make(kind: str, settings: Mapping[str, object]) -> Any:
     """A Producer or Consumer. Raises ConfigError for settings librdkafka refuses."""
     library = _library()
     known = {key: value for key, value in settings.items() if key not in _JVM_ONLY}
@@ -110,7 +110,7 @@ class ModernTarget:
         if message.headers:
             extra["headers"] = list(message.headers)
 
-        def delivered(error: Any, _message: Any) -> None:
+        def delivered(error: Any, _message: object) -> None:
             done(None if error is None else ModernError(f"{topic}: {error.str()}"))
 
         while not self._stopping.is_set():
@@ -230,16 +230,16 @@ class ModernReader:
             )
             self._subscribed = wanted
 
-    def _assigned(self, _consumer: Any, partitions: list[Any]) -> None:
+    def _assigned(self, _consumer: object, partitions: list[Any]) -> None:
         for found in partitions:
             self._positions[found.topic, found.partition] = _StreamPosition()
 
-    def _revoked(self, _consumer: Any, partitions: list[Any]) -> None:
+    def _revoked(self, _consumer: object, partitions: list[Any]) -> None:
         self._window.settle(SETTLE_S)
         self._commit()
         self._forget(partitions)
 
-    def _lost(self, _consumer: Any, partitions: list[Any]) -> None:
+    def _lost(self, _consumer: object, partitions: list[Any]) -> None:
         """Another member may have them by now: nothing of them may be committed."""
         self._forget(partitions)
         self._window.settle(SETTLE_S)

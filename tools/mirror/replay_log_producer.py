@@ -72,7 +72,7 @@ class Replay:
             logger.exception("Skipping this message")
 
 
-def _log_error(_metadata: Any, error: BaseException | None) -> None:
+def _log_error(_metadata: object, error: BaseException | None) -> None:
     if error is not None:
         logger.error("A message was not replayed: %s", error)
 
