@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,9 +22,12 @@ CODE = ("kafka08", "zk", "tools")
 PACKAGES = (*CODE, "integration")
 TESTS = "tests"
 MAX_LINES = 600
+MAX_ROOM = 18
+SERVER = "kafka08/server/"
 LONG_LISTS = ("kafka08/config.py",)  # a list of settings, which nobody reads as a program
 WIRING = (
     "kafka08/server/broker.py",
+    "kafka08/server/rooms.py",
     "kafka08/server/replication/roles.py",
     "kafka08/controller/controller.py",
 )
@@ -513,6 +517,27 @@ def mirrored(path: str) -> str:
     return "/".join(filter(None, (TESTS, folder, f"test_{name}")))
 
 
+def loose_in_server(sources: list[Source]) -> list[str]:
+    """Modules of the server that are in none of its rooms."""
+    return [s.path for s in below(sources, SERVER) if s.path.count("/") == SERVER.count("/")]
+
+
+def crowded_rooms(sources: list[Source]) -> list[str]:
+    """Rooms of the server with more modules than one can oversee. apis/ is a list of equals."""
+    rooms = Counter(s.path.rpartition("/")[0] for s in below(sources, SERVER))
+    return [f"{r} {n}" for r, n in rooms.items() if n > MAX_ROOM and r != f"{SERVER}apis"]
+
+
+def long_wiring(sources: list[Source]) -> list[str]:
+    """The lines of the module that starts a broker."""
+    return [line for s in below(sources, f"{SERVER}broker.py") for line in s.text.splitlines()]
+
+
+def lazy_loaders(sources: list[Source]) -> list[str]:
+    """Modules of the server that load others by name."""
+    return [s.path for s in below(sources, SERVER) if "import_module" in s.text]
+
+
 def untested(sources: list[Source]) -> list[str]:
     """Modules without a like-named test at the mirrored place."""
     there = {source.path for source in sources}
@@ -544,6 +569,10 @@ CRITERIA = [
     Criterion("classes Meter", 1, meters),
     Criterion('AssertionError("unreachable")', 0, unreachable_ends),
     Criterion("requests for offsets and fetches made by hand", 0, requests_by_hand),
+    Criterion("modules directly in kafka08/server", 6, loose_in_server),
+    Criterion(f"rooms of the server over {MAX_ROOM} modules", 0, crowded_rooms),
+    Criterion("lines of kafka08/server/broker.py", 200, long_wiring),
+    Criterion("modules of kafka08/server with import_module", 1, lazy_loaders),
     Criterion("stand-ins of the unit tests", 4, fakes),
     Criterion("other classes of the tests that stand for ours", 14, doubles),
     Criterion("private names of the product in tests", 100, private_names),

@@ -62,6 +62,8 @@ SWITCH = "def f(a, b):\n    if a and b:\n        return [x for x in a if x]\n   
             "def f():\n    g = lambda: a\n    a = 1",
             "def f():\n    a = 1\n    return lambda b: a + b",
         ),
+        (house.long_wiring, "kafka08/server/broker.py", "a = 1", ""),
+        (house.lazy_loaders, "kafka08/server/x/y.py", "import_module('z')", "import z"),
         (house.unowned_tasks, "zk/x.py", "gevent.spawn(f)", "self.task = gevent.spawn(f)"),
         (house.circles, "zk/x.py", "def f():\n    from zk import y", "from zk import z"),
         (
@@ -125,6 +127,15 @@ def test_a_figure_may_be_per_lines() -> None:
 
 def test_the_percentile_leaves_out_the_largest_of_twenty() -> None:
     assert house.percentile_95([str(number) for number in range(1, 21)]) == 19
+
+
+def test_rooms_of_the_server() -> None:
+    few = [Source(f"kafka08/server/{path}.py", "") for path in ("a", "logs/b", "logs/c")]
+    assert house.loose_in_server(few) == ["kafka08/server/a.py"]
+    assert house.crowded_rooms(few) == []
+    names = [f"{room}/m{number}" for room in ("apis", "logs") for number in range(19)]
+    many = [Source(f"kafka08/server/{name}.py", "") for name in names]
+    assert house.crowded_rooms(many) == ["kafka08/server/logs 19"]
 
 
 def test_a_module_has_its_test_at_the_mirrored_place() -> None:

@@ -20,7 +20,7 @@ from tools.options import run_main, run_tool
 
 MODULES = {
     "io.confluent.kafkarest.KafkaRestMain": "kafka08.rest.server",
-    "kafka.Kafka": "kafka08.server.broker",
+    "kafka.Kafka": "kafka08.server.main",
     "kafka.admin.AclCommand": "tools.admin.acls",
     "kafka.admin.ConfigCommand": "tools.admin.configs",
     "kafka.admin.ConsumerGroupCommand": "tools.groups.consumer_groups",

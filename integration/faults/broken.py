@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from kafka08 import log4j
 from kafka08.cluster.partition import Partition
-from kafka08.server.broker import main
+from kafka08.server.main import main
 from kafka08.server.replication.fetchers import ReplicaFetcher
 
 DAWDLE_S = 0.2

@@ -1,21 +1,28 @@
-"""Stands for the logins of a broker whose listeners take none, as those of most brokers do.
+"""The parts of a broker that are loaded only if a setting asks for them (docs/adr/0054).
 
-The modules of logins are loaded only where a listener has them (``logins_of``).
+Their modules, and the libraries that only they use, take memory and time of a start that most
+brokers have no use for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kafka08.common import SASL
 from kafka08.config import BrokerConfig
-from kafka08.runtime import Connector
+from kafka08.log.disk import DiskFailure
+from kafka08.metrics.registry import Registry
+from kafka08.runtime import Connector, Runtime
+from kafka08.server.monitoring.health import Health
+from zk.client import ZkClient
 
 if TYPE_CHECKING:
+    from kafka08.log.cleaning.cleaner import CleanUntil, LogCleaner
+    from kafka08.server.access.authorization import Authorization
     from kafka08.server.access.logins import LoginSettings
-
-_LOGINS = "kafka08.server.access.logins"
+    from kafka08.server.storage.cleaner_tasks import CleanerTasks
 
 
 class NoLogins:
@@ -33,7 +40,37 @@ class NoLogins:
 
 def logins_of(config: BrokerConfig) -> LoginSettings | NoLogins:
     """Raises ConfigError."""
-    if any(each.protocol in SASL for each in config.resolved_listeners().bound):
-        found: LoginSettings = import_module(_LOGINS).LoginSettings(config)
-        return found
-    return NoLogins()
+    if not any(each.protocol in SASL for each in config.resolved_listeners().bound):
+        return NoLogins()
+    made: LoginSettings = import_module("kafka08.server.access.logins").LoginSettings(config)
+    return made
+
+
+def authorization_of(config: BrokerConfig, runtime: Runtime, zk: ZkClient) -> Authorization | None:
+    if not config.authorizer_class_name:
+        return None
+    module = import_module("kafka08.server.access.authorization")
+    made: Authorization = module.Authorization(config, runtime, zk)
+    return made
+
+
+def cleaner_tasks(
+    config: BrokerConfig,
+    runtime: Runtime,
+    cleaner: LogCleaner | None,
+    clean_until: CleanUntil,
+    disk_failed: Callable[[Iterable[DiskFailure]], None],
+) -> CleanerTasks | None:
+    if cleaner is None:
+        return None
+    module = import_module("kafka08.server.storage.cleaner_tasks")
+    made: CleanerTasks = module.CleanerTasks(config, runtime, cleaner, clean_until, disk_failed)
+    return made
+
+
+def start_metric_outputs(
+    config: BrokerConfig, runtime: Runtime, registry: Registry, health: Health
+) -> Iterator[Callable[[], None]]:
+    """Yields the function that stops each output, once it has started."""
+    module = import_module("kafka08.server.monitoring.metric_outputs")
+    yield from module.start(config, runtime, registry, health)

@@ -35,7 +35,7 @@ PATIENCE_SECONDS = 30.0
 _MAIN = """
 import sys
 from kafka08 import log4j
-from kafka08.server.broker import main
+from kafka08.server.main import main
 log4j.configure(sys.argv[1])
 sys.exit(main(sys.argv[2:]))
 """

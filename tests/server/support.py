@@ -18,7 +18,7 @@ from kafka08.config import BrokerConfig, LogConfig
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.message.sets import encode_set, iter_messages
-from kafka08.protocol.registry import APIS, ORIGINAL_APIS, api_of
+from kafka08.protocol.registry import api_of
 from kafka08.protocol.requests import decode_response, encode_request
 from kafka08.protocol.schemas import (
     BrokerEndpoint,
@@ -33,53 +33,17 @@ from kafka08.protocol.schemas import (
     UpdateMetadataRequest,
 )
 from kafka08.protocol.types import Struct
-from kafka08.server.apis import coordinated_groups, no_acls, scram_users
-from kafka08.server.apis.admin import (
-    AlterConfigsApi,
-    CreatePartitionsApi,
-    CreateTopicsApi,
-    DeleteTopicsApi,
-    DescribeConfigsApi,
-)
-from kafka08.server.apis.delete_records import DeleteRecordsApi
-from kafka08.server.apis.fetch import FetchApi
-from kafka08.server.apis.group_members import DescribeGroupsApi
-from kafka08.server.apis.groups import (
-    ConsumerMetadataApi,
-    HeartbeatStubApi,
-    JoinGroupStubApi,
-    OffsetCommitApi,
-    OffsetFetchApi,
-)
-from kafka08.server.apis.log_dirs import DescribeLogDirsApi
-from kafka08.server.apis.metadata import MetadataApi
-from kafka08.server.apis.offsets import OffsetsApi
-from kafka08.server.apis.produce import ProduceApi
-from kafka08.server.apis.producer_ids import InitProducerIdApi
-from kafka08.server.apis.replicas import (
-    ControlledShutdownApi,
-    LeaderAndIsrApi,
-    StopReplicaApi,
-    UpdateMetadataApi,
-)
-from kafka08.server.cluster_view.producer_ids import ProducerIds
-from kafka08.server.cluster_view.topic_creator import TopicCreator
-from kafka08.server.groups.coordinator import GroupCoordinator
-from kafka08.server.groups.offset_manager import OffsetManager
-from kafka08.server.groups.requests import GroupRequests
-from kafka08.server.groups.zk_offsets import ZkOffsets
+from kafka08.server.access.room import Access
+from kafka08.server.cluster_view.room import ClusterView
+from kafka08.server.groups.room import Groups
+from kafka08.server.optional import NoLogins
 from kafka08.server.quotas.mutations import MutationQuota
 from kafka08.server.quotas.replication import ReplicationQuota
-from kafka08.server.rebuild.view import ConsumerView
-from kafka08.server.replication.epochs import EpochCheck
-from kafka08.server.replication.hw_checkpoints import HwCheckpoints
-from kafka08.server.replication.partition_retries import PartitionRetries
-from kafka08.server.replication.roles import Roles
+from kafka08.server.replication.room import Replication
 from kafka08.server.requests.dispatch import Dispatcher
 from kafka08.server.requests.effects import Effects
-from kafka08.server.storage.log_dir_failures import LogDirFailures
-from kafka08.server.storage.log_dirs import LogDirs
-from kafka08.server.storage.replica_manager import ReplicaManager
+from kafka08.server.requests.room import apis_of, handlers_of
+from kafka08.server.storage.room import Storage
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from tests.protocol.values import narrowed
@@ -138,9 +102,33 @@ def broker_config(directory: Path, **settings: Any) -> BrokerConfig:
             "zookeeper.connect": "nowhere:1",
             "log.index.size.max.bytes": "1024",
             "offsets.topic.num.partitions": "4",
-            **{key.replace("_", "."): str(value) for key, value in settings.items()},
+            **{
+                key.replace("_", "."): str(value).lower() if isinstance(value, bool) else str(value)
+                for key, value in settings.items()
+            },
         }
     )
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class View(ClusterView):
+    """The settings of topics and the states of partitions are those of the rig. It has not heard
+    of other brokers."""
+
+    rig: Rig
+    originals: Any
+
+    def log_config(self, topic: str) -> LogConfig:
+        self.rig.asked_configs.append(topic)
+        settings = self.rig.topic_settings.get(topic, {})
+        return self.rig.logs.default_config.override(settings)
+
+    def leader_and_isr(self, key: TopicPartition) -> tuple[int, tuple[int, ...]] | None:
+        self.rig.asked_states += 1
+        return self.rig.stored_states.get(key)
 
 
 class Rig:
@@ -149,7 +137,7 @@ class Rig:
 
     def __init__(self, directory: Path, *, later: bool = False, **settings: Any) -> None:
         self.directory = directory / "data"
-        self.config = broker_config(self.directory, **settings)
+        self.config = broker_config(self.directory, api_versions_enable=later, **settings)
         self.runtime = FakeRuntime()
         self.mutations = MutationQuota(self.runtime.clock)
         self.clock = self.runtime.clock
@@ -158,6 +146,7 @@ class Rig:
         self.zk = Session(self.zookeeper)
         zk: Any = self.zk
         ensure_common_paths(zk)
+        zk.create(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(LATEST_CONTROLLER))
         self.topic_settings: dict[str, dict[str, str]] = {}
         self.asked_configs: list[str] = []
         self.leader_changes: list[tuple[TopicPartition, bool]] = []
@@ -165,83 +154,36 @@ class Rig:
         self.stored_states: dict[TopicPartition, tuple[int, tuple[int, ...]]] = {}
         self.asked_states = 0
         self.fetchers = Fetchers()
+        self.controller = SimpleNamespace(controlled_shutdown=lambda broker_id: [])
         self.logs = LogManager(self.config, clock=self.clock, topic_configs={})
         self.logs.load()
         self.effects = RecordedEffects(self.runtime)
-        self.failures = LogDirFailures(self.runtime, self.logs, halt)
-        self.replicas = ReplicaManager(
-            self.config,
-            self.runtime,
-            self.logs,
-            self.failures,
-            self.effects,
-        )
-        self.groups = GroupCoordinator(self.config, self.clock)
-        self.offsets = OffsetManager(self.config, self.runtime, self.replicas, self.groups)
-        self.members = GroupRequests(self.runtime, self.groups, self.offsets)
-        self.checkpoints = HwCheckpoints(self.runtime, self.logs)
         self.cache = MetadataCache(self.runtime.event())
-        self.log_dirs = LogDirs(
-            self.runtime, zk, self.logs, self.replicas, self.failures, self._stored_state
-        )
-        self.roles = Roles(
-            self.clock,
-            self.replicas,
-            self.cache,
-            self._log_config,
-            self.checkpoints,
-            self.fetchers,
-            self,
-            self.failures,
-        )
-        self.retries = PartitionRetries(self.replicas, self.roles)
-        self.controller = SimpleNamespace(controlled_shutdown=lambda broker_id: [])
-        self.creator = TopicCreator(zk, self.config)
-        cache, zk_offsets = self.cache, ZkOffsets(zk)
-        self.view = ConsumerView(self.runtime)
-        zk.create(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(LATEST_CONTROLLER))
-        epochs = EpochCheck(zk, self.runtime, self.replicas, self.roles)
-        self.handlers: list[Any] = [
-            ProduceApi(self.runtime, self.replicas, self.view),
-            FetchApi(self.runtime, self.replicas, self.view, self.leader_quota),
-            OffsetsApi(self.runtime, self.replicas, self.view.long_work),
-            MetadataApi(self.runtime, cache, self.creator),
-            LeaderAndIsrApi(self.roles, self.retries, epochs),
-            StopReplicaApi(self.roles, self.retries, epochs),
-            UpdateMetadataApi(self.roles, epochs),
-            ControlledShutdownApi(self.controller),
-            OffsetCommitApi(self.runtime, cache, self.members, zk_offsets, self.config),
-            OffsetFetchApi(self.runtime, cache, self.offsets, zk_offsets),
-            ConsumerMetadataApi(cache, self.creator, self.config.offsets_topic_num_partitions),
-            DescribeGroupsApi(self.runtime, zk, self.members if later else None),
-            CreateTopicsApi(zk, self.config, cache, self.runtime, self.mutations),
-            DeleteTopicsApi(zk, self.config, cache, self.runtime, self.mutations),
-            DescribeConfigsApi(zk, self.config),
-            AlterConfigsApi(zk, ME),
-            CreatePartitionsApi(zk, self.config, cache, self.runtime, self.mutations),
-        ]
-        if later:
-            ids = ProducerIds(self.runtime, zk, ME)
-            self.handlers += [
-                *coordinated_groups.handlers(self.members, zk, cache),
-                InitProducerIdApi(ids),
-                DescribeLogDirsApi(self.logs),
-                DeleteRecordsApi(self.runtime, self.replicas, cache),
-                *no_acls.handlers(),
-                *scram_users.handlers(zk),
-            ]
-        else:
-            self.handlers += [JoinGroupStubApi(), HeartbeatStubApi()]
-        self.apis = APIS if later else ORIGINAL_APIS
+        self._build(self.runtime, zk, self.fetchers, self.controller)
         self.dispatcher = Dispatcher(self.runtime, self.handlers, self.apis)
 
-    def _log_config(self, topic: str) -> LogConfig:
-        self.asked_configs.append(topic)
-        return self.logs.default_config.override(self.topic_settings.get(topic, {}))
-
-    def _stored_state(self, key: TopicPartition) -> tuple[int, tuple[int, ...]] | None:
-        self.asked_states += 1
-        return self.stored_states.get(key)
+    def _build(self, runtime: Any, zk: Any, fetchers: Any, controller: Any) -> None:
+        """The rooms, on fakes."""
+        config, cache, logs = self.config, self.cache, self.logs
+        storage = Storage(config, runtime, logs, self.effects, cache, self.leader_quota, halt)
+        self.failures, self.replicas, self.view = storage.failures, storage.replicas, storage.view
+        view = View(
+            config, runtime, zk, cache, logs.logs, lambda modern: None, runtime, self.mutations
+        )
+        view.rig, view.originals = self, None
+        self.creator = view.creator
+        groups = Groups(config, runtime, zk, storage.replicas, view, None)
+        self.groups, self.offsets, self.members = groups.coordinator, groups.offsets, groups.members
+        self.replication = Replication(
+            config, runtime, zk, storage, view, fetchers, self, controller
+        )
+        self.roles, self.retries = self.replication.roles, self.replication.retries
+        self.checkpoints, self.log_dirs = self.replication.checkpoints, self.replication.log_dirs
+        access = Access(config, runtime, zk, NoLogins(), lambda sessions: None)
+        self.rooms = storage, view, groups, self.replication, access
+        self.handlers = handlers_of(config, self.rooms, view.originals)
+        self.apis = apis_of(config)
+        self.checkpoint_high_watermarks = self.replication.checkpoint_high_watermarks
 
     def leadership_changed(self, partition: Partition, leads: bool) -> None:
         self.leader_changes.append((partition.topic_partition, leads))
@@ -249,11 +191,6 @@ class Rig:
 
     def partitions_deleted(self, deleted: Set[TopicPartition]) -> None:
         self.offsets.partitions_deleted(deleted)
-
-    def checkpoint_high_watermarks(self) -> None:
-        self.replicas.disk_failed(
-            self.checkpoints.checkpoint_high_watermarks(self.replicas.partitions)
-        )
 
     def close(self) -> None:
         self.logs.close()

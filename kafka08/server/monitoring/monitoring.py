@@ -5,19 +5,16 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from importlib import import_module
 
 from kafka08.config import BrokerConfig
 from kafka08.metrics import names
 from kafka08.metrics.registry import Registry, one
 from kafka08.runtime import Runtime
+from kafka08.server import optional
 from kafka08.server.monitoring.broker_metrics import add_process
 from kafka08.server.monitoring.health import Health
 
 logger = logging.getLogger("kafka.server.Monitoring")
-
-_OUTPUTS = "kafka08.server.monitoring.metric_outputs"
-"""Not imported above: most brokers do without."""
 
 
 class Monitoring:
@@ -42,7 +39,7 @@ class Monitoring:
                 "over HTTP, to Prometheus and under JMX names"
             )
         if self.is_read:
-            self._stops += import_module(_OUTPUTS).start(
+            self._stops += optional.start_metric_outputs(
                 self._config, self._runtime, self.registry, self.health
             )
         if self._stops:

@@ -1,29 +1,69 @@
-"""Binds the socket server to the listeners of the settings, and has the certificates of those with
-TLS."""
+"""The listeners of the settings: their certificates, logins and limits, and the socket server that
+is bound to them."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from kafka08.common import SASL_SSL, SSL, Endpoint
 from kafka08.config import BrokerConfig
 from kafka08.listeners import Listeners
 from kafka08.network.connection_limits import NO_LIMIT, UNLIMITED, ConnectionLimits, Most
 from kafka08.network.failures import Failures
-from kafka08.network.server import Listener, Server
+from kafka08.network.hosts import canonical_host_name
+from kafka08.network.server import Listener, Login, Server
 from kafka08.network.tls import SecureConnector, Tls, client_context, server_context
-from kafka08.runtime import Clock, Connector, Runtime
+from kafka08.protocol.later_schemas import ServedVersions
+from kafka08.runtime import Clock, Connector, Runtime, Scheduler
 from kafka08.security.names import mapping
+from kafka08.server import optional
+from kafka08.server.part import Room
 from zk import znodes
 from zk.endpoints import NO_PORT, plain_address
+
+if TYPE_CHECKING:
+    from kafka08.server.access.scram_credentials import ScramCredentials
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 
 # How often the files of certificates are looked at.
 RELOAD_MS = 10_000
 _SECURE = (SSL, SASL_SSL)
+
+
+class Listening(Room):
+    """The listeners of the settings, and what they take: certificates, logins, limits. Raises
+    ConfigError, and OSError for a host without an address."""
+
+    def __init__(self, config: BrokerConfig, runtime: Runtime) -> None:
+        self._config = config
+        self._runtime = runtime
+        self.listeners = config.resolved_listeners().named(canonical_host_name)
+        self.logins = optional.logins_of(config)
+        self._certificates = Certificates(config, self.listeners)
+        self.limits = connection_limits(config, self.listeners, runtime.clock)
+        self._failures = Failures(runtime.clock)
+        self.connector = self.logins.connector(self._certificates.connector(runtime))
+
+    def bind(self) -> Server:
+        """The server, which is bound and does not serve yet. Raises KafkaError."""
+        return bind(self._config, self.listeners, self._certificates, self._failures, self.limits)
+
+    def logins_by_listener(
+        self,
+        credentials: ScramCredentials | None,
+        versions: Callable[[], Sequence[ServedVersions]],
+    ) -> dict[str, Login]:
+        """As ``LoginSettings.by_listener``."""
+        return self.logins.by_listener(self._runtime, credentials, versions, self._failures)
+
+    def schedule(self, scheduler: Scheduler) -> None:
+        certificates = self._certificates
+        if certificates.servers:
+            scheduler.every("ssl-reload", RELOAD_MS, certificates.reload, delay_ms=RELOAD_MS)
 
 
 class Certificates:

@@ -14,7 +14,7 @@ from kafka08.errors import ConfigError
 from kafka08.network.failures import Failures
 from kafka08.network.tls import SecureConnector
 from kafka08.runtime import ThreadRuntime
-from kafka08.server import broker
+from kafka08.server.main import main
 from kafka08.server.requests.listeners import Certificates, bind, connection_limits
 from tests.fakes.runtime import FakeClock
 
@@ -105,6 +105,6 @@ def test_a_start_with_wrong_listeners(
     path = tmp_path / "server.properties"
     lines = [f"{key}={value}\n" for key, value in {**MINIMAL, **properties}.items()]
     path.write_text("".join(lines))
-    assert broker.main([str(path)]) == 1
+    assert main([str(path)]) == 1
     (line,) = [each for each in caplog.records if each.levelname == "CRITICAL"]
     assert line.getMessage().startswith(f"{path}: {setting} ") and line.exc_info is None

@@ -1,0 +1,80 @@
+"""Consumer groups and committed offsets: those that this broker coordinates, and those in
+ZooKeeper."""
+
+from __future__ import annotations
+
+from kafka08.config import BrokerConfig
+from kafka08.metrics.registry import Registry
+from kafka08.runtime import Runtime, Scheduler
+from kafka08.server.apis import coordinated_groups
+from kafka08.server.apis.group_members import DescribeGroupsApi
+from kafka08.server.apis.groups import (
+    ConsumerMetadataApi,
+    HeartbeatStubApi,
+    JoinGroupStubApi,
+    OffsetCommitApi,
+    OffsetFetchApi,
+)
+from kafka08.server.cluster_view.originals import Originals
+from kafka08.server.cluster_view.room import ClusterView
+from kafka08.server.groups.coordinator import GroupCoordinator
+from kafka08.server.groups.offset_manager import OffsetManager
+from kafka08.server.groups.requests import GroupRequests
+from kafka08.server.groups.zk_offsets import ZkOffsets
+from kafka08.server.monitoring import broker_metrics
+from kafka08.server.part import Room
+from kafka08.server.requests.dispatch import Handler
+from kafka08.server.storage.replica_manager import ReplicaManager
+from zk.client import ZkClient
+
+
+class Groups(Room):
+    """``originals``: whether brokers of 0.8.2.2 must be able to read what is stored."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        runtime: Runtime,
+        zk: ZkClient,
+        replicas: ReplicaManager,
+        view: ClusterView,
+        originals: Originals | None,
+    ) -> None:
+        self._config = config
+        self._runtime = runtime
+        self._zk = zk
+        self._view = view
+        self.coordinator = GroupCoordinator(config, runtime.clock)
+        self.offsets = OffsetManager(config, runtime, replicas, self.coordinator)
+        self.members = GroupRequests(runtime, self.coordinator, self.offsets, originals)
+
+    def handlers(self) -> list[Handler]:
+        config, runtime, zk, view = self._config, self._runtime, self._zk, self._view
+        zk_offsets, partitions = ZkOffsets(zk), config.offsets_topic_num_partitions
+        return [
+            OffsetCommitApi(runtime, view.cache, self.members, zk_offsets, config),
+            OffsetFetchApi(runtime, view.cache, self.offsets, zk_offsets),
+            ConsumerMetadataApi(view.cache, view.creator, partitions, view.reachable),
+            *(self._modern() if config.api_versions_enable else self._stubs()),
+        ]
+
+    def _modern(self) -> list[Handler]:
+        return [
+            *coordinated_groups.handlers(self.members, self._zk, self._view.cache),
+            DescribeGroupsApi(self._runtime, self._zk, self.members),
+        ]
+
+    def _stubs(self) -> list[Handler]:
+        """JoinGroup and Heartbeat of 0.8.2.2 do not make groups."""
+        return [
+            JoinGroupStubApi(),
+            HeartbeatStubApi(),
+            DescribeGroupsApi(self._runtime, self._zk),
+        ]
+
+    def add_metrics(self, registry: Registry) -> None:
+        broker_metrics.add_offsets(registry, self.offsets)
+
+    def schedule(self, scheduler: Scheduler) -> None:
+        period_ms = self._config.offsets_retention_check_interval_ms
+        scheduler.every("offsets-expiration", period_ms, self.offsets.expire)

@@ -1,0 +1,73 @@
+"""The command ``kafka.Kafka``: runs one broker until a signal ends it."""
+
+from __future__ import annotations
+
+import logging
+import resource
+import sys
+
+from kafka08 import properties
+from kafka08.config import BrokerConfig, log_overrides
+from kafka08.errors import ConfigError
+from kafka08.message.compression import CodecMissingError, check_codecs
+from kafka08.runtime import GeventRuntime
+from kafka08.secret_files import warn_of_passwords
+from kafka08.server.broker import KafkaServer
+
+logger = logging.getLogger("kafka.server.KafkaServer")
+startable_logger = logging.getLogger("kafka.server.KafkaServerStartable")
+
+
+def main(argv: list[str]) -> int:
+    """``kafka.Kafka server.properties``: serve until SIGTERM or SIGINT; the exit status.
+
+    128 + the signal's number after a clean stop, as the JVM's; 1 when the start fails.
+    """
+    if len(argv) != 1:
+        print(f"USAGE: java [options] {KafkaServer.__name__} server.properties")
+        return 1
+    try:
+        check_codecs()
+    except CodecMissingError as error:
+        logger.critical("%s", error)
+        return 1
+    try:
+        found = properties.load(argv[0])
+        log_overrides(found, BrokerConfig.keys())
+        warn_of_passwords(argv[0], found)
+        config = BrokerConfig.from_properties(found)
+    except (ConfigError, OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        logger.critical("%s: %s", argv[0], reason)
+        return 1
+    return _serve(config)
+
+
+def _serve(config: BrokerConfig) -> int:
+    _raise_file_limit()
+    runtime = GeventRuntime(config.background_threads)
+    stop = runtime.event()
+    received = runtime.set_by_signals(stop)
+    server = KafkaServer(config, runtime)
+    try:
+        server.start()
+    except Exception as error:
+        startable_logger.critical(
+            "Fatal error during KafkaServerStartable startup. Prepare to shutdown: %s",
+            error,
+            exc_info=not isinstance(error, ConfigError),
+        )
+        return 1
+    stop.wait()
+    server.shutdown()
+    runtime.close()
+    sys.stdout.flush()
+    return 128 + received[0]
+
+
+def _raise_file_limit() -> None:
+    """Raise the limit of descriptors as far as the system allows: connections and segments need
+    them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,110 @@
+"""The rooms of a broker, built in the order of their needs, and what they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafka08.cluster.metadata_cache import MetadataCache
+from kafka08.common import Broker
+from kafka08.config import BrokerConfig
+from kafka08.controller.controller import Controller
+from kafka08.log.manager import LogManager
+from kafka08.metrics.registry import Registry
+from kafka08.runtime import Runtime, Scheduler
+from kafka08.server.access.room import Access
+from kafka08.server.apis.versions import LoginVersions
+from kafka08.server.cluster_view.config_changes import ConfigChanges
+from kafka08.server.cluster_view.room import ClusterView
+from kafka08.server.groups.room import Groups
+from kafka08.server.monitoring import broker_metrics
+from kafka08.server.quotas.quotas import Quotas
+from kafka08.server.replication.room import Replication, fetchers_of
+from kafka08.server.requests.dispatch import Dispatcher
+from kafka08.server.requests.effects import Effects
+from kafka08.server.requests.listeners import Listening
+from kafka08.server.requests.room import apis_of, handlers_of
+from kafka08.server.storage.room import Storage
+from zk import entities
+from zk.client import ZkClient
+from zk.endpoints import plain_address
+
+
+class Rooms:
+    """The rooms of a broker whose logs are loaded. They are built in the order of their needs."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        runtime: Runtime,
+        zk: ZkClient,
+        logs: LogManager,
+        listening: Listening,
+        is_timed: bool,
+    ) -> None:
+        self.listening = listening
+        self.quotas = quotas = Quotas(config, runtime.clock, zk, listening.limits)
+        cache = MetadataCache(runtime.event())
+        self.storage = storage = Storage(
+            config, runtime, logs, Effects(runtime), cache, quotas.replication.leader
+        )
+        self.view = view = ClusterView(
+            config,
+            runtime,
+            zk,
+            cache,
+            logs.logs,
+            storage.replicas.follow_modern,
+            listening.connector,
+            quotas.mutations,
+        )
+        self.groups = Groups(config, runtime, zk, storage.replicas, view, view.originals)
+        self.server = listening.bind()
+        self.access = Access(config, runtime, zk, listening.logins, self.server.end_sessions)
+        self.endpoints = listening.listeners.announced(self.server.ports)
+        self.me = Broker(config.broker_id, *plain_address(self.endpoints))
+        self.controller = Controller(
+            config, zk, runtime, broker=self.me, connectors=view.connectors
+        )
+        self.fetchers = fetchers_of(config, runtime, storage, view, quotas.replication.follower)
+        self.replication = Replication(
+            config, runtime, zk, storage, view, self.fetchers, self.groups.offsets, self.controller
+        )
+        self.all = storage, view, self.replication, self.groups, self.access, listening
+        handlers = self.access.guard(handlers_of(config, self.all, view.originals), cache)
+        self.dispatcher = Dispatcher(runtime, handlers, apis_of(config), quotas.throttle, is_timed)
+        versions = LoginVersions(self.dispatcher.served, view.originals, config.api_versions_enable)
+        self.logins = listening.logins_by_listener(self.access.credentials, versions.now)
+        self.config_changes = ConfigChanges(
+            runtime,
+            zk,
+            [
+                (entities.TOPICS, view.topic_configs.changed),
+                *quotas.watched(),
+                *self.access.watched(),
+            ],
+        )
+
+    def run(self, registry: Registry, scheduler: Scheduler) -> None:
+        """Add the metrics, and start the timers."""
+        for room in self.all:
+            room.add_metrics(registry)
+        broker_metrics.add_requests(registry, self.server, self.dispatcher.metrics)
+        broker_metrics.add_controller(registry, self.controller)
+        for room in self.all:
+            room.schedule(scheduler)
+
+    def session_expired(self, register: Callable[[], None]) -> list[Callable[[], None]]:
+        """The acts that a new session needs, in this order."""
+        replication, replicas = self.replication, self.storage.replicas
+        return [
+            self.controller.session_expired,
+            replication.log_dirs.publish,
+            replication.retries.clear,
+            register,
+            lambda: replication.roles.confirm_leaderships(self.view.leader),
+            lambda: replicas.fence(False),
+            self.config_changes.session_expired,
+            self.quotas.load,
+            self.access.load,
+            self.view.registrations.session_expired,
+        ]
