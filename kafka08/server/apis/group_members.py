@@ -92,13 +92,13 @@ class DescribeGroupsApi:
     def _in_zookeeper(self, group: str) -> a.DescribedGroup:
         try:
             check_path(znodes.consumer_ids_path(group))
-            members = self._registered(group)
-            alive = any(len(member.metadata) for member in members)
-            known = alive or self._zk.exists(znodes.group_path(group)) is not None
+            exists = self._zk.exists(znodes.group_path(group)) is not None
+            members = self._registered(group) if exists else []
         except (ZkError, ValueError) as error:
             logger.warning("Could not describe group %r: %s", group, error)
             return _failed(group, UnknownError.code)
-        state = STABLE if alive else EMPTY if known else DEAD
+        alive = any(len(member.metadata) for member in members)
+        state = STABLE if alive else EMPTY if exists else DEAD
         return a.DescribedGroup(NO_ERROR, group, state, ZOOKEEPER, "", members)
 
     def _registered(self, group: str) -> list[a.GroupMember]:

@@ -56,5 +56,5 @@ def test_zookeeper_away(rig: AdminRig, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(path: str) -> None:
         raise ZkConnectionError(path=path)
 
-    monkeypatch.setattr(rig.zk, "children_if_exists", away)
+    monkeypatch.setattr(rig.zk, "exists", away)
     assert [found[:2] for found in describe(rig, "g")] == [(-1, "g")]
