@@ -17,6 +17,7 @@ from kafka08.client.cluster import ClusterClient, NoBrokerError
 from kafka08.client.offsets import stored_offsets
 from kafka08.client.reading import PartitionReader, Position
 from kafka08.client.retry import Retry
+from kafka08.client.routing import Answers, ask_leaders, by_leader
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.errors import (
     NO_ERROR,
@@ -272,7 +273,7 @@ class GroupStorage:
             self._without_times.add(leader)
             logger.warning("The age of whole segments counts: %s", error)
         except (OSError, KafkaError, LookupError) as error:
-            logger.warning("Could not get offsets of %s from its leader: %s", tp, error)
+            _warn(tp, error)
             return None
         complete = self._ask_leader(tp, time_ms)
         return self._ask_leader(tp, EARLIEST_TIME) if complete is None else complete
@@ -292,17 +293,25 @@ class GroupStorage:
     def _log_offsets(
         self, partitions: Iterable[TopicPartition], time: int
     ) -> dict[TopicPartition, int]:
-        asked = {tp: self._ask_leader(tp, time) for tp in partitions}
-        return {tp: offset for tp, offset in asked.items() if offset is not None}
+        """Partitions are left out that have no such offset, or no leader that answers."""
+
+        def ask(leader: Broker, times: Mapping[TopicPartition, int]) -> Answers:
+            return log_offsets.before(partial(self._cluster.call, leader), times)
+
+        answers = ask_leaders(by_leader(dict.fromkeys(partitions, time), self._leader), ask)
+        for tp, error in answers.errors.items():
+            _warn(tp, error)
+        return answers.values
+
+    def _leader(self, tp: TopicPartition) -> Broker | None:
+        try:
+            return self._cluster.leader(tp)
+        except KafkaError as error:
+            _warn(tp, error)
+            return None
 
     def _ask_leader(self, tp: TopicPartition, time: int) -> int | None:
-        """None when there is no such offset, or no leader answers."""
-        try:
-            call = partial(self._cluster.call_leader, tp)
-            return log_offsets.before(call, {tp: time}).checked().get(tp)
-        except (OSError, KafkaError, LookupError) as error:
-            logger.warning("Could not get offsets of %s from its leader: %s", tp, error)
-            return None
+        return self._log_offsets([tp], time).get(tp)
 
     # --- requests
 
@@ -335,6 +344,10 @@ class GroupStorage:
     def _until_answered(self, ask: Callable[[], T]) -> T:
         patience = self._timeout_ms / 1000
         return Retry(self._runtime, _RETRY_S, patience=patience, passes=_may_pass).run(ask)
+
+
+def _warn(tp: TopicPartition, error: Exception) -> None:
+    logger.warning("Could not get offsets of %s from its leader: %s", tp, error)
 
 
 def _may_pass(error: Exception) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka08.client.cluster import ClusterClient
-from kafka08.common import OFFSETS_TOPIC
+from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.groups.records import (
     Committed,
     GroupPartition,
@@ -121,3 +121,15 @@ def test_groups_behind_a_record_larger_than_a_fetch(world: World) -> None:
     client = ClusterClient([("b0", 9090)], runtime=world.runtime, channel=world.cluster.channel)
     storage = GroupStorage(client, client, runtime=world.runtime)
     assert storage.groups_in_kafka() == {"big", "g"}
+
+
+def test_the_ends_of_logs_take_one_request_for_each_leader(world: World) -> None:
+    world.cluster.brokers[1] = Broker(1, "b1", 9091)
+    for number in range(4):
+        tp = TopicPartition("u", number)
+        world.cluster.leaders[tp], world.cluster.logs[tp] = number % 3, []
+    client = ClusterClient([("b0", 9090)], runtime=world.runtime, channel=world.cluster.channel)
+    storage = GroupStorage(client, client, runtime=world.runtime)
+    ends = storage.log_ends(TopicPartition("u", number) for number in range(4))
+    assert sorted(tp.partition for tp in ends) == [0, 1, 3], "the leader of 2 is not there"
+    assert len(world.cluster.sent(schemas.OffsetsRequest)) == 2
