@@ -20,11 +20,9 @@ from kafka08.connect.converters import Converter
 from kafka08.connect.interface import DataError, RetriableError, SinkRecord, SinkTask
 from kafka08.connect.runner import Runner
 from kafka08.connect.topics import await_topics
+from kafka08.consumer.assigned import AssignedConsumer
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.errors import ConsumerTimeoutError
-from kafka08.consumer.fetcher import FetcherManager
-from kafka08.consumer.offset_store import coordinator_offsets
-from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.errors import NO_ERROR, KafkaError
 from kafka08.message.consumed import Message
 
@@ -69,14 +67,14 @@ class SinkRunner(Runner):
         def brokers() -> list[Broker]:
             return [Broker(-1, host, port) for host, port in supply.endpoints]
 
-        self._coordinator = coordinator_offsets(
-            consumer, brokers, stopping=self._context.stopping, runtime=runtime
+        self._consumer = AssignedConsumer(
+            consumer,
+            brokers,
+            name=self.id,
+            timeout_ms=IDLE_MS,
+            stopping=self._context.stopping,
+            runtime=runtime,
         )
-        self._fetchers = FetcherManager(self.id, consumer, brokers, runtime=runtime)
-        self._stream = KafkaStream(
-            runtime.queue(consumer.queued_max_message_chunks), timeout_ms=IDLE_MS
-        )
-        self._known: set[TopicPartition] = set()
         self._offsets: dict[TopicPartition, int] = {}
         self._uncommitted: dict[TopicPartition, int] = {}
         self._next_flush = self._next_discovery = 0.0
@@ -90,7 +88,7 @@ class SinkRunner(Runner):
         topics = self._supply.config.topics
         if topics:
             await_topics(self._cluster, topics, "topics", self._context.stopping, self._runtime)
-        self._fetchers.start([])
+        self._consumer.start({})
         self._next_flush = self._now() + self._supply.flush_interval
 
     def _discover(self) -> None:
@@ -100,18 +98,14 @@ class SinkRunner(Runner):
         except (OSError, KafkaError) as error:
             logger.warning("The topics of %s cannot be read now: %s", self.id, error)
             return
-        added = sorted(set(found) - self._known)
+        added = sorted(set(found) - self._consumer.positions.keys())
         if not added:
             return
-        committed = self._coordinator.fetch(added)
+        committed = self._consumer.offsets.fetch(added)
         if committed is None:
             return  # stopped while looking for the coordinator
         better = self._task.open(added)
-        self._known.update(added)
-        self._fetchers.give_back(
-            PartitionPosition(tp, better.get(tp, committed.get(tp, -1)), self._stream)
-            for tp in added
-        )
+        self._consumer.add({tp: better.get(tp, committed.get(tp, -1)) for tp in added})
         logger.info("Task %s reads %s", self.id, ", ".join(map(str, added)))
 
     def _partitions(self) -> list[TopicPartition]:
@@ -146,7 +140,7 @@ class SinkRunner(Runner):
         deadline = self._now() + IDLE_MS / 1000
         try:
             while len(messages) < BATCH and self._now() < deadline:
-                messages.append(next(self._stream))
+                messages.append(next(self._consumer.stream))
         except ConsumerTimeoutError:
             pass
         return messages
@@ -186,7 +180,7 @@ class SinkRunner(Runner):
         if not self._uncommitted:
             return
         try:
-            codes = self._coordinator.commit(self._uncommitted)
+            codes = self._consumer.offsets.commit(self._uncommitted)
         except (OSError, KafkaError) as error:
             logger.warning(
                 "The offsets of %s were not committed, trying again later: %s", self.id, error
@@ -201,9 +195,9 @@ class SinkRunner(Runner):
 
     def finish(self) -> None:
         try:
-            self._fetchers.stop()
+            self._consumer.stop()
             if self.error is None:
                 self._flush()
         finally:
-            self._coordinator.disconnect()
+            self._consumer.offsets.disconnect()
             self._cluster.close()

@@ -25,12 +25,13 @@ def coordinator_offsets(
     brokers: Callable[[], Sequence[Broker]],
     *,
     runtime: Runtime,
+    group: str | None = None,
     stopping: Event | None = None,
     channel: Connect = Channel,
 ) -> CoordinatorOffsets:
-    """The coordinator's store, with the settings of a consumer."""
+    """The coordinator's store, with the settings of a consumer; ``group`` replaces its own."""
     return CoordinatorOffsets(
-        config.group_id,
+        group or config.group_id,
         brokers,
         client_id=config.client_id,
         backoff_ms=config.offsets_channel_backoff_ms,

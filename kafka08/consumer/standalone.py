@@ -11,14 +11,13 @@ import logging
 from collections.abc import Iterable
 
 from kafka08.client.cluster import ClusterClient, Endpoint
-from kafka08.client.offsets import CoordinatorOffsets
 from kafka08.client.retry import Retry
 from kafka08.client.security import runtime_for
 from kafka08.common import Broker, TopicPartition
+from kafka08.consumer.assigned import AssignedConsumer, raise_refused
 from kafka08.consumer.config import ConsumerConfig
-from kafka08.consumer.fetcher import FetcherManager
-from kafka08.consumer.stream import KafkaStream, PartitionPosition
-from kafka08.errors import KafkaError, raise_for_code
+from kafka08.consumer.stream import KafkaStream
+from kafka08.errors import KafkaError
 from kafka08.network.channel import Channel, Connect
 from kafka08.runtime import Runtime
 
@@ -46,31 +45,16 @@ class StandaloneConsumer:
         self._config = config
         self._runtime = runtime or runtime_for(config)
         endpoints = list(bootstrap)
-        self._positions: list[PartitionPosition] = []
-        self._offsets: CoordinatorOffsets | None = None
-        if group is not None:
-            self._offsets = CoordinatorOffsets(
-                group,
-                lambda: [Broker(-1, host, port) for host, port in endpoints],
-                client_id=config.client_id,
-                backoff_ms=config.offsets_channel_backoff_ms,
-                socket_timeout_ms=config.offsets_channel_socket_timeout_ms,
-                runtime=self._runtime,
-                channel=channel,
-            )
+        self._has_group = group is not None
+
+        def brokers() -> list[Broker]:
+            return [Broker(-1, host, port) for host, port in endpoints]
+
+        self._consumer = AssignedConsumer(
+            config, brokers, group=group, runtime=self._runtime, channel=channel
+        )
         self._cluster = ClusterClient(
             endpoints, client_id=config.client_id, runtime=self._runtime, channel=channel
-        )
-        self._fetchers = FetcherManager(
-            config.client_id,
-            config,
-            lambda: [Broker(-1, host, port) for host, port in endpoints],
-            runtime=self._runtime,
-            channel=channel,
-        )
-        self._stream = KafkaStream(
-            self._runtime.queue(config.queued_max_message_chunks),
-            timeout_ms=config.consumer_timeout_ms,
         )
 
     def stream(
@@ -83,15 +67,12 @@ class StandaloneConsumer:
         wanted = self._partitions(topic) if partition is None else [partition]
         partitions = [TopicPartition(topic, number) for number in wanted]
         stored = self._committed(partitions) if offset == NO_OFFSET else {}
-        self._positions = [
-            PartitionPosition(tp, stored.get(tp, offset), self._stream) for tp in partitions
-        ]
-        self._fetchers.start(self._positions)
-        return self._stream
+        self._consumer.start({tp: stored.get(tp, offset) for tp in partitions})
+        return self._consumer.stream
 
     def _committed(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         """Waits for the group's coordinator."""
-        found = self._offsets.fetch(partitions) if self._offsets is not None else None
+        found = self._consumer.offsets.fetch(partitions) if self._has_group else None
         return {tp: offset for tp, offset in (found or {}).items() if offset >= 0}
 
     def commit_offsets(self) -> None:
@@ -100,15 +81,15 @@ class StandaloneConsumer:
         ``close`` commits too, but leaves out the last message returned: its reader may have failed.
         Raises OSError or the error with which a partition's commit was refused.
         """
-        for position in self._positions:
+        for position in self._consumer.positions.values():
             position.processed_offset = position.consumed_offset
         self._commit()
 
     def _commit(self) -> None:
-        moved = {p.tp: p.processed_offset for p in self._positions if p.processed_offset >= 0}
-        if self._offsets is not None and moved:
-            for tp, code in self._offsets.commit(moved).items():
-                raise_for_code(code, f"The offset of {tp} was not committed: code {code}")
+        positions = self._consumer.positions.values()
+        moved = {p.tp: p.processed_offset for p in positions if p.processed_offset >= 0}
+        if self._has_group and moved:
+            raise_refused(self._consumer.offsets.commit(moved))
 
     def _partitions(self, topic: str) -> list[int]:
         backoff = self._config.refresh_leader_backoff_ms / 1000
@@ -121,14 +102,13 @@ class StandaloneConsumer:
 
     def close(self) -> None:
         """Stop fetching, end the stream, commit for the group."""
-        self._fetchers.stop()
-        self._stream.end()
-        if self._offsets is not None:
-            try:
-                self._commit()
-            except (OSError, KafkaError) as error:
-                logger.error("The last offsets were not committed: %s", error)
-            self._offsets.disconnect()
+        self._consumer.stop()
+        self._consumer.stream.end()
+        try:
+            self._commit()
+        except (OSError, KafkaError) as error:
+            logger.error("The last offsets were not committed: %s", error)
+        self._consumer.offsets.disconnect()
         self._cluster.close()
 
     def __enter__(self) -> StandaloneConsumer:

@@ -11,14 +11,13 @@ from typing import Any, Protocol
 from kafka08.client.offsets import ZooKeeperOffsets
 from kafka08.client.retry import Retry
 from kafka08.common import Broker, TopicPartition
+from kafka08.consumer.assigned import AssignedConsumer, raise_refused
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.errors import PartitionNotOwnedError
-from kafka08.consumer.fetcher import FetcherManager
 from kafka08.consumer.filters import TopicFilter
-from kafka08.consumer.offset_store import coordinator_offsets
-from kafka08.consumer.stream import KafkaStream, PartitionPosition
-from kafka08.errors import KafkaError, raise_for_code
+from kafka08.consumer.stream import KafkaStream
+from kafka08.errors import KafkaError
 from kafka08.network.channel import Channel, Connect
 from kafka08.rest.errors import illegal_state
 from kafka08.rest.reading import Limits, Show, Shown, StreamReader
@@ -143,18 +142,11 @@ class AssignedReader:
         self._reader = reader
         self._runtime = runtime
         self._stopping = runtime.event()
-        self._offsets = coordinator_offsets(
+        self._consumer = AssignedConsumer(
             config, brokers, stopping=self._stopping, runtime=runtime, channel=channel
-        )
-        self._fetchers = FetcherManager(
-            config.client_id, config, brokers, runtime=runtime, channel=channel
-        )
-        self._stream = KafkaStream(
-            runtime.queue(config.queued_max_message_chunks), timeout_ms=config.consumer_timeout_ms
         )
         # Where to begin when fetching starts; None: at the group's offset.
         self._begin: dict[TopicPartition, int | None] = dict.fromkeys(partitions)
-        self._positions: dict[TopicPartition, PartitionPosition] = {}
         self._read: dict[TopicPartition, int] = {}
         self._committed_at = runtime.clock.monotonic()
 
@@ -162,9 +154,9 @@ class AssignedReader:
         return sorted(self._begin)
 
     def read(self, limits: Limits, show: Show) -> list[Shown]:
-        if self._begin and not self._positions:
+        if self._begin and not self._consumer.positions:
             self._start()
-        found = self._reader.read(self._stream, limits, show)
+        found = self._reader.read(self._consumer.stream, limits, show)
         for message, _ in found:
             self._read[TopicPartition(message.topic, message.partition)] = message.offset + 1
         if self._config.auto_commit_enable:
@@ -175,20 +167,13 @@ class AssignedReader:
 
     def _start(self) -> None:
         stored = self.committed([tp for tp, offset in self._begin.items() if offset is None])
-        for tp, offset in self._begin.items():
-            first = stored.get(tp, -1) if offset is None else offset
-            self._positions[tp] = PartitionPosition(tp, first, self._stream)
-        self._fetchers.start(self._positions.values())
+        self._consumer.start(
+            {tp: stored.get(tp, -1) if at is None else at for tp, at in self._begin.items()}
+        )
 
     def _pause(self) -> None:
         """Stop fetching, and remember after which messages to go on."""
-        self._fetchers.stop()
-        self._stream.clear()
-        for tp, position in self._positions.items():
-            position.owned = False
-            if position.consumed_offset >= 0:
-                self._begin[tp] = position.consumed_offset
-        self._positions = {}
+        self._begin.update(self._consumer.drop())
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these instead; those that were assigned before go on where they are."""
@@ -205,15 +190,14 @@ class AssignedReader:
     def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
         wanted = dict(self._read if offsets is None else offsets)
         if wanted:
-            for tp, code in self._tried(lambda: self._offsets.commit(wanted)).items():
-                raise_for_code(code, f"The offset of {tp} was not committed: code {code}")
+            raise_refused(self._tried(lambda: self._consumer.offsets.commit(wanted)))
         self._committed_at = self._runtime.clock.monotonic()
 
     def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         wanted = list(partitions)
         if not wanted:
             return {}
-        stored = self._tried(lambda: self._offsets.fetch_once(wanted))
+        stored = self._tried(lambda: self._consumer.offsets.fetch_once(wanted))
         return {tp: offset for tp, offset in stored.items() if offset >= 0}
 
     def _tried(self, call: Callable[[], Any]) -> Any:
@@ -227,7 +211,7 @@ class AssignedReader:
         if self._config.auto_commit_enable and self._read:
             self._commit_at_end()
         self._stopping.set()
-        self._offsets.disconnect()
+        self._consumer.offsets.disconnect()
 
     def _commit_at_end(self) -> None:
         try:

@@ -103,11 +103,12 @@ class Setup:
         self.create("t", 2)
         clients: Any = {"runtime": self.runtime, "channel": self.cluster.channel}
         it._cluster = ClusterClient([("h", 1)], **clients)
-        it._coordinator = CoordinatorOffsets(
+        parts = it._consumer
+        parts.offsets = CoordinatorOffsets(
             "connect-s", lambda: list(self.cluster.brokers.values()), **clients
         )
-        self.fetchers = it._fetchers = Fetchers()
-        self.stream = it._stream = Stream()
+        self.fetchers = parts.fetchers = Fetchers()
+        self.stream = parts.stream = Stream()
         self.runner.begin()
 
     def send(self, *values: bytes, start: int = 5) -> None:
