@@ -14,28 +14,19 @@ from kafka08.client.admin import AdminClient
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import Broker
 from kafka08.errors import ProtocolError
-from kafka08.protocol.registry import APIS, ORIGINAL_APIS, api_of, served_by
+from kafka08.protocol.registry import api_of
 from kafka08.protocol.requests import decode_response, encode_request
 from kafka08.protocol.schemas import LEADER_DURING_DELETE, PartitionState
-from kafka08.security.acl_store import AclStore
-from kafka08.server.apis import acls, no_acls, scram_users
-from kafka08.server.apis.admin import (
-    AlterConfigsApi,
-    CreatePartitionsApi,
-    CreateTopicsApi,
-    DeleteTopicsApi,
-    DescribeConfigsApi,
-    IncrementalAlterConfigsApi,
-)
-from kafka08.server.apis.elections import ElectLeadersApi
+from kafka08.server.access.room import Access
 from kafka08.server.apis.group_members import DescribeGroupsApi
-from kafka08.server.apis.metadata import MetadataApi
-from kafka08.server.apis.versions import ApiVersionsApi
-from kafka08.server.cluster_view.originals import FORMATS, Originals
+from kafka08.server.cluster_view.originals import FORMATS
 from kafka08.server.cluster_view.registrations import Registrations
-from kafka08.server.cluster_view.topic_creator import TopicCreator
+from kafka08.server.cluster_view.room import ClusterView
+from kafka08.server.optional import NoLogins
+from kafka08.server.part import Room
 from kafka08.server.quotas.mutations import MutationQuota
-from kafka08.server.requests.dispatch import Dispatcher, Handler, last_versions
+from kafka08.server.requests.dispatch import Dispatcher, Handler
+from kafka08.server.requests.room import apis_of, handlers_of
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
@@ -45,6 +36,17 @@ from zk import znodes
 from zk.registry import ensure_common_paths, register_broker
 
 LAST_KEY_OF_0822 = 12
+AUTHORIZER = "kafka.security.auth.SimpleAclAuthorizer"
+
+
+class ZooKeeperGroups(Room):
+    """Groups of 0.8 alone."""
+
+    def __init__(self, runtime: Any, zk: Any) -> None:
+        self._api = DescribeGroupsApi(runtime, zk)
+
+    def handlers(self) -> list[Handler]:
+        return [self._api]
 
 
 class AdminRig:
@@ -63,7 +65,13 @@ class AdminRig:
         has_authorizer: bool = True,
         **settings: Any,
     ) -> None:
-        settings = {"delete_topic_enable": "true", "num_partitions": "2", **settings}
+        settings = {
+            "delete_topic_enable": True,
+            "num_partitions": "2",
+            "api_versions_enable": modern,
+            "authorizer_class_name": AUTHORIZER if modern and has_authorizer else "",
+            **settings,
+        }
         config = broker_config(directory, **settings)
         self.broker_id = config.broker_id
         self.zk: Any = Session(FakeZooKeeper())
@@ -81,29 +89,18 @@ class AdminRig:
             self.register(broker, FORMATS if modern else None)
         self.cache.update([], self.brokers)
         self.modern: list[frozenset[int]] = []
-        originals = Originals(self.zk, 1, self.modern.append)
-        self.registrations = Registrations(self.runtime, self.zk, originals.registered)
+        runtime: Any = self.runtime
+        view = ClusterView(
+            config, runtime, self.zk, self.cache, {}, self.modern.append, runtime, self.mutations
+        )
+        self.cluster = view.originals
+        self.registrations = Registrations(runtime, self.zk, view.originals.registered)
         self.registrations.start()
-        self.cluster = originals
-        handlers: list[Handler] = [
-            MetadataApi(self.runtime, self.cache, TopicCreator(self.zk, config), originals),
-            DescribeGroupsApi(self.runtime, self.zk),
-            CreateTopicsApi(self.zk, config, self.cache, self.runtime, self.mutations),
-            DeleteTopicsApi(self.zk, config, self.cache, self.runtime, self.mutations),
-            DescribeConfigsApi(self.zk, config),
-            AlterConfigsApi(self.zk, config.broker_id),
-            CreatePartitionsApi(self.zk, config, self.cache, self.runtime, self.mutations),
-        ]
-        self.served = ORIGINAL_APIS
-        if modern:
-            handlers.append(IncrementalAlterConfigsApi(self.zk, config.broker_id))
-            handlers.append(ElectLeadersApi(self.zk, self.cache, self.runtime))
-            store = AclStore(self.zk, self.runtime.sleep)
-            handlers += acls.handlers(store) if has_authorizer else no_acls.handlers()
-            handlers += scram_users.handlers(self.zk)
-            self.served = served_by(APIS, last_versions(handlers))
-            handlers.append(ApiVersionsApi(self.served, originals))
-        self.dispatcher = Dispatcher(self.runtime, handlers, APIS if modern else ORIGINAL_APIS)
+        access = Access(config, runtime, self.zk, NoLogins(), lambda sessions: None)
+        rooms = view, access, ZooKeeperGroups(runtime, self.zk)
+        handlers = handlers_of(config, rooms, view.originals)
+        self.dispatcher = Dispatcher(runtime, handlers, apis_of(config))
+        self.served = self.dispatcher.served
 
     def client(self, endpoints: Any, **options: Any) -> AdminClient:
         """An AdminClient whose connections go to these brokers."""
