@@ -45,6 +45,8 @@ MODULES = (
     "kafka08.metrics.requests",
     "kafka08.metrics.topics",
     "kafka08.network.connection",
+    "kafka08.network.peer",
+    "kafka08.network.sending",
     "kafka08.network.workers",
     "kafka08.protocol.framing",
     "kafka08.protocol.registry",

@@ -4,9 +4,8 @@
 sends their replies with one write. If a request waits (for bytes to fetch, for acks), the replies
 before it are sent meanwhile. Short replies are sent after the turns of the other connections that
 are ready, and after the greenlets that the requests woke have run, as in the original: a waiting
-consumer gets a message before its producer gets the answer.
-Replies are bytes or slices of a log file; long slices go from the page cache to the socket by
-sendfile. Does not interpret requests, and does not know who calls ``serve``.
+consumer gets a message before its producer gets the answer. Replies are bytes or slices of a log
+file (``network.sending``). Does not interpret requests, and does not know who calls ``serve``.
 
 A frame's memory belongs to the connection's receive buffer and is reused after ``handle``.
 """
@@ -15,18 +14,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from functools import partial
-from socket import MSG_MORE
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import gevent
 from gevent import socket
 from gevent.lock import Semaphore
 
-from kafka08.common import ANONYMOUS, PLAINTEXT
-from kafka08.metrics.requests import RequestMeter
 from kafka08.network.memory import RequestMemory
+from kafka08.network.peer import Peer, current_peer, record_sent
+from kafka08.network.sending import READ_BYTES, joined, send_parts
 from kafka08.network.transport import PlainSocket, TlsSocket
 from kafka08.network.workers import END, MORE, REST, WAIT, WATCHED
 from kafka08.protocol.framing import LARGEST_BEFORE_LOGIN, LARGEST_BUFFER, FrameDecoder
@@ -34,84 +31,13 @@ from kafka08.protocol.framing import LARGEST_BEFORE_LOGIN, LARGEST_BUFFER, Frame
 Handle = Callable[[memoryview, str], "list[Any] | None"]
 
 
-# A request whose answer is still to be sent: who counts it; seconds before, in and of waiting while
-# it was handled; when that was over.
-Unsent = tuple[RequestMeter, float, float, float, float]
 # A step of the handshake: true when it is over. Raises OSError.
 Hello = Callable[[], bool]
 
 # Replies are not held together beyond this.
 _HELD_BYTES: Final = 64 * 1024
-# Parts up to this size are copied (or read) and sent with the rest in one call.
-_READ_BYTES: Final = 16 * 1024
-_PLAIN = (bytes, bytearray, memoryview)
 # libev's EV_READ.
 _READ: Final = 1
-
-
-class Session(NamedTuple):
-    """The login of a peer."""
-
-    mechanism: str
-    user: str
-
-
-class Peer:
-    """The sender of the current request, at ``address`` (host:port). ``has_ended`` is set when it
-    has closed its connection, or its half of it. Code that waits on its behalf sets ``wake``,
-    which is called then.
-
-    ``listener`` is the name of the listener that it came in on. ``principal`` is who it is: a TLS
-    handshake or a login sets it. ``session`` is its login, if it has logged in. ``is_admitted`` is
-    false until both are over; ``admitted`` is called then. Code that serves a request sets
-    ``mute_seconds`` to have no further request read for so long. ``read_at``: when the request
-    arrived; ``begun_at``: when the work on it began; ``waited``: the seconds it has waited for
-    others since then; ``unsent`` is for those that the dispatcher has answered.
-    """
-
-    __slots__ = (
-        "address", "admitted", "begun_at", "has_ended", "is_admitted", "listener", "mute_seconds",
-        "principal", "read_at", "session", "unsent", "waited", "wake",
-    )  # fmt: skip
-
-    def __init__(
-        self, address: str = "", principal: str = ANONYMOUS, listener: str = PLAINTEXT
-    ) -> None:
-        self.address = address
-        self.principal = principal
-        self.listener = listener
-        self.session: Session | None = None
-        self.is_admitted = True
-        self.admitted: Callable[[], object] | None = None
-        self.has_ended = False
-        self.mute_seconds = 0.0
-        self.wake: Callable[[], object] | None = None
-        self.read_at = 0.0
-        self.begun_at = 0.0
-        self.waited = 0.0
-        self.unsent: list[Unsent] = []
-
-    @property
-    def host(self) -> str:
-        """The address without the port; an IPv4 address also if the socket is one for both
-        families."""
-        return self.address.rpartition(":")[0]
-
-    def admit(self, principal: str) -> None:
-        """Let it send requests from now on, as ``principal``."""
-        self.principal = principal
-        self.is_admitted = True
-        if self.admitted is not None:
-            self.admitted()
-
-    def end(self) -> None:
-        self.has_ended = True
-        if self.wake is not None:
-            self.wake()
-
-
-# The peer of the greenlet's connection; unset in other greenlets.
-current_peer: ContextVar[Peer | None] = ContextVar("current_peer", default=None)
 
 
 class Connection:
@@ -190,7 +116,7 @@ class Connection:
         self._serve(until)
         if self._held:
             # Sent together, the replies of several connections to one process wake it up once.
-            if not self._has_waited and self._held_bytes <= _READ_BYTES:
+            if not self._has_waited and self._held_bytes <= READ_BYTES:
                 self._flush_soon()
             else:
                 self.flush()
@@ -324,13 +250,9 @@ class Connection:
     def _flush_at_once(self, began: float) -> bool:
         """Send the held replies if they are short; False if some bytes must wait. It is the time
         ``began``, which is only used if there are requests to be recorded."""
-        if self._sending or self._held_bytes > _READ_BYTES:
+        if self._sending or self._held_bytes > READ_BYTES:
             return False
-        held = self._held
-        if len(held) == 1 and isinstance(held[0], bytes):
-            data: bytes = held[0]
-        else:
-            data = b"".join([p if isinstance(p, _PLAIN) else p.read() for p in held])
+        data = joined(self._held)
         try:
             sent = self._sock.send(data)
         except BlockingIOError:
@@ -342,7 +264,7 @@ class Connection:
             return False
         unsent = self.peer.unsent
         if unsent:
-            _record(unsent, began)
+            record_sent(unsent, began)
             unsent.clear()
         return True
 
@@ -373,48 +295,11 @@ class Connection:
             unsent, self.peer.unsent = self.peer.unsent, []
             began = time.monotonic() if unsent else 0.0
             try:
-                self._write(held)
+                send_parts(self._sock, held)
                 if unsent:
-                    _record(unsent, began)
+                    record_sent(unsent, began)
             finally:
                 self._sending = False
-
-    def _write(self, parts: list[Any]) -> None:
-        gathered: list[Any] = []
-        for part in parts:
-            plain = isinstance(part, _PLAIN)
-            if len(part) <= _READ_BYTES:
-                gathered.append(part if plain else part.read())
-                continue
-            # sendfile gives 16 pages at a time to TCP. From a page on, 64 KB go there at once;
-            # otherwise the last bytes wait where the kernel paces connections (BBR).
-            first = b"" if plain else part.read_to_page()
-            if first:
-                gathered.append(first)
-            if gathered:
-                self._send(b"".join(gathered), MSG_MORE)
-                gathered.clear()
-            if plain:
-                self._send(part)
-            else:
-                self._send_file(part, len(first))
-        if gathered:
-            self._send(gathered[0] if len(gathered) == 1 else b"".join(gathered))
-
-    def _send(self, data: Any, flags: int = 0) -> None:
-        left = memoryview(data)
-        while left:
-            try:
-                sent = self._sock.send(left, flags)
-            except BlockingIOError:
-                socket.wait_write(self._sock.fileno())
-                continue
-            left = left[sent:]
-
-    def _send_file(self, part: Any, sent: int) -> None:
-        """Send a slice of a file without its first bytes, which were sent."""
-        wait = partial(socket.wait_write, self._sock.fileno())
-        self._sock.send_file(part.fileno(), part.position + sent, len(part) - sent, wait)
 
     @property
     def backlog(self) -> tuple[int, int, bool]:
@@ -429,10 +314,3 @@ class Connection:
         except OSError:
             pass
         self._end_rest()
-
-
-def _record(unsent: list[Unsent], began: float) -> None:
-    """The answers were sent, from ``began`` until now."""
-    sending = time.monotonic() - began
-    for meter, queued, local, remote, over in unsent:
-        meter.record(queued, local, remote, began - over, sending)

@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kafka08.errors import NO_ERROR, LaterCode, ProtocolError
-from kafka08.network.connection import Handle, Peer, Session
+from kafka08.network.connection import Handle
+from kafka08.network.peer import Peer, Session
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.later_schemas import (
     ApiVersionsRequest,

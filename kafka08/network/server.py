@@ -23,12 +23,13 @@ from gevent.server import StreamServer
 
 from kafka08.common import PLAINTEXT, bare
 from kafka08.errors import KafkaError, ProtocolError
-from kafka08.network.connection import Connection, Handle, Peer, Session
+from kafka08.network.connection import Connection, Handle
 from kafka08.network.connection_limits import ConnectionLimits
 from kafka08.network.failures import Failures
 from kafka08.network.half_open import HalfOpen
 from kafka08.network.hosts import first_address
 from kafka08.network.memory import UNBOUNDED, RequestMemory
+from kafka08.network.peer import Peer, Session
 from kafka08.network.tls import Tls, principal
 from kafka08.network.transport import HandshakeError, PlainSocket, TlsSocket
 from kafka08.network.workers import Workers

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka08.network import half_open
-from kafka08.network.connection import Peer
 from kafka08.network.half_open import HalfOpen
+from kafka08.network.peer import Peer
 
 
 class Opening:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from kafka08.network.connection import Peer, Session
 from kafka08.network.login import LoginFailed, ServerLogin, SessionOver
+from kafka08.network.peer import Peer, Session
 from kafka08.protocol.later_schemas import ServedVersions
 from kafka08.security.mechanisms import Side
 from kafka08.security.plain import PlainServer

@@ -22,8 +22,9 @@ from kafka08.errors import KafkaError
 from kafka08.log.segments.file_slice import FileSlice, SegmentFile
 from kafka08.metrics.requests import RequestMeter
 from kafka08.network import server as server_module
-from kafka08.network.connection import Handle, Peer, Session, current_peer
+from kafka08.network.connection import Handle
 from kafka08.network.connection_limits import ConnectionLimits, Most
+from kafka08.network.peer import Peer, Session, current_peer
 from kafka08.network.server import ConnectionClosed, Listener, Server
 from kafka08.runtime import SystemClock
 

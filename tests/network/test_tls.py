@@ -23,7 +23,7 @@ import pytest
 from kafka08.errors import ConfigError
 from kafka08.log.segments.file_slice import FileSlice, SegmentFile
 from kafka08.network import half_open
-from kafka08.network.connection import current_peer
+from kafka08.network.peer import current_peer
 from kafka08.network.server import Listener, Server
 from kafka08.network.tls import SecureConnector, Tls, client_context, server_context
 from kafka08.runtime import GeventRuntime, Runtime, ThreadRuntime

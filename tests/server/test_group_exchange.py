@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from kafka08.common import OFFSETS_TOPIC, offsets_partition_for
-from kafka08.network.connection import Peer, current_peer
+from kafka08.network.peer import Peer, current_peer
 from kafka08.protocol.group_schemas import JoinGroupResponse
 from kafka08.protocol.requests import decode_response
 from kafka08.protocol.types import Struct

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kafka08.common import ANONYMOUS
-from kafka08.network.connection import current_peer
+from kafka08.network.peer import current_peer
 from kafka08.protocol.registry import APIS
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime

@@ -16,9 +16,10 @@ from kafka08.common import SASL, Endpoint
 from kafka08.config import BrokerConfig
 from kafka08.errors import ConfigError
 from kafka08.network.client_login import SaslConnector
-from kafka08.network.connection import Handle, Peer, Session
+from kafka08.network.connection import Handle
 from kafka08.network.failures import Failures
 from kafka08.network.login import LoginFailed, Mechanisms, ServerLogin
+from kafka08.network.peer import Peer, Session
 from kafka08.network.server import Login
 from kafka08.protocol.later_schemas import ServedVersions
 from kafka08.runtime import Connector, Runtime

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.config import BrokerConfig
-from kafka08.network.connection import Session
+from kafka08.network.peer import Session
 from kafka08.runtime import Runtime, Scheduler
 from kafka08.server import optional
 from kafka08.server.apis import no_acls, scram_users

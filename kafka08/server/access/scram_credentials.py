@@ -11,7 +11,7 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 
-from kafka08.network.connection import Session
+from kafka08.network.peer import Session
 from kafka08.security.scram import (
     HASHES,
     Credential,

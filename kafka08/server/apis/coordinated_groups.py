@@ -11,7 +11,7 @@ from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.errors import NO_ERROR, LaterCode, UnknownTopicOrPartitionError
 from kafka08.groups.consumer_protocol import CONSUMER
 from kafka08.groups.records import GroupPartition
-from kafka08.network.connection import current_peer
+from kafka08.network.peer import current_peer
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.server.groups.coordinator import JoinRequest, MemberId

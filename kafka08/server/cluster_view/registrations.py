@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import PLAINTEXT, Broker, Endpoint
-from kafka08.network.connection import current_peer
+from kafka08.network.peer import current_peer
 from kafka08.runtime import Runtime
 from kafka08.server.cluster_view.watched_children import WatchedChildren
 from zk import znodes

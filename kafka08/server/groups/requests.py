@@ -23,7 +23,7 @@ from kafka08.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafka08.groups.records import GroupPartition
-from kafka08.network.connection import current_peer
+from kafka08.network.peer import current_peer
 from kafka08.runtime import Loop, Runtime
 from kafka08.server.cluster_view.originals import Originals
 from kafka08.server.groups.coordinator import (

@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kafka08.network.connection import current_peer
 from kafka08.network.loop_time import LoopTime
+from kafka08.network.peer import current_peer
 from kafka08.protocol.registry import APIS
 from kafka08.protocol.schemas import FetchRequest, ProduceRequest, RequestHeader
 from kafka08.runtime import Clock

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from kafka08.errors import KafkaError, code_of
 from kafka08.metrics.requests import RequestMeter, RequestMetrics
-from kafka08.network.connection import current_peer
+from kafka08.network.peer import current_peer
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.registry import ORIGINAL_APIS, Apis, served_by
 from kafka08.protocol.requests import RequestDecoder, encode_response

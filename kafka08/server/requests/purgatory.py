@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kafka08.common import TopicPartition
-from kafka08.network.connection import Peer, current_peer
+from kafka08.network.peer import Peer, current_peer
 from kafka08.runtime import Runtime
 
 # The longest wait, even if a request asks for more: 5 minutes. Clients ask for seconds.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka08.network.connection import Peer, current_peer
+from kafka08.network.peer import Peer, current_peer
 from kafka08.protocol.schemas import MetadataRequest, RequestHeader
 from kafka08.security.acls import Acl, Operation, Permission, Resource, ResourceType
 from kafka08.security.audit import AuditLog

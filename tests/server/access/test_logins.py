@@ -10,9 +10,9 @@ import pytest
 from kafka08.config import BrokerConfig
 from kafka08.errors import ConfigError
 from kafka08.network.client_login import SaslConnector
-from kafka08.network.connection import Peer
 from kafka08.network.failures import Failures
 from kafka08.network.login import LoginFailed
+from kafka08.network.peer import Peer
 from kafka08.security.jaas import PLAIN_MODULE, SCRAM_MODULE
 from kafka08.server.access.logins import LoginSettings
 from tests.fakes.runtime import FakeRuntime

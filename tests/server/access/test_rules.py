@@ -14,7 +14,7 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.errors import LaterCode
-from kafka08.network.connection import Peer, current_peer
+from kafka08.network.peer import Peer, current_peer
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol import acl_schemas as acl
 from kafka08.protocol import admin_schemas as a

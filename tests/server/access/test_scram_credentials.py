@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 import pytest
 
-from kafka08.network.connection import Session as Login
+from kafka08.network.peer import Session as Login
 from kafka08.security.scram import Credential, credential_of, encode_credential
 from kafka08.server.access.scram_credentials import SALT_SECRET, ScramCredentials
 from tests.fakes.zookeeper import FakeZooKeeper, Session

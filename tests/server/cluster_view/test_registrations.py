@@ -9,7 +9,7 @@ import pytest
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import Broker, Endpoint
-from kafka08.network.connection import Peer, current_peer
+from kafka08.network.peer import Peer, current_peer
 from kafka08.server.cluster_view.registrations import Reachable, Registrations
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session

@@ -19,7 +19,7 @@ from kafka08.groups.records import (
     encode_value,
 )
 from kafka08.message.sets import encode_set, iter_messages
-from kafka08.network.connection import Peer, current_peer
+from kafka08.network.peer import Peer, current_peer
 from kafka08.server.groups.coordinator import JoinRequest, MemberId
 from kafka08.server.groups.group import JoinAnswer
 from kafka08.server.groups.requests import GroupRequests

@@ -22,7 +22,7 @@ from kafka08.metrics.exposition import PLAIN, Exposition
 from kafka08.metrics.meters import Timer
 from kafka08.metrics.registry import AT_ONCE, Registry, Series
 from kafka08.metrics.requests import PARTS, RequestMetrics
-from kafka08.network.connection import Peer, current_peer
+from kafka08.network.peer import Peer, current_peer
 from kafka08.server.monitoring import broker_metrics
 from kafka08.server.monitoring.health import Health
 from kafka08.server.replication.isr import IsrMaintenance

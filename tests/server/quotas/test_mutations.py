@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka08.network.connection import Peer, current_peer
+from kafka08.network.peer import Peer, current_peer
 from kafka08.protocol import admin_schemas as a
 from kafka08.security.limits import Entity
 from kafka08.server.quotas.throttle import MOST_SECONDS

@@ -9,7 +9,7 @@ import pytest
 from greenlet import gettrace
 
 from kafka08.errors import ProtocolError
-from kafka08.network.connection import Peer, current_peer
+from kafka08.network.peer import Peer, current_peer
 from kafka08.protocol.schemas import (
     FetchPartition,
     FetchRequest,

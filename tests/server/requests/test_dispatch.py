@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka08.errors import NotLeaderForPartitionError, ProtocolError
-from kafka08.network.connection import Peer, current_peer
+from kafka08.network.peer import Peer, current_peer
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.group_schemas import HeartbeatRequest, HeartbeatResponse
 from kafka08.protocol.schemas import RequestHeader

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka08.common import TopicPartition
-from kafka08.network.connection import Peer, current_peer
+from kafka08.network.peer import Peer, current_peer
 from kafka08.server.requests.purgatory import MAX_WAIT_MS, Purgatory
 from tests.fakes.runtime import FakeRuntime
 
