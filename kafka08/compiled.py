@@ -65,6 +65,7 @@ MODULES = (
     "kafka08.server.storage.cold_reads",
     "kafka08.server.storage.reads",
     "kafka08.server.storage.replica_manager",
+    "kafka08.server.storage.writes",
 )
 
 

@@ -12,22 +12,12 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.common import TopicPartition
 from kafka08.errors import (
-    NO_ERROR,
-    InvalidMessageError,
     InvalidRecordError,
     InvalidTimestampError,
-    InvalidTopicError,
-    MessageSetSizeTooLargeError,
-    MessageSizeTooLargeError,
-    NotEnoughReplicasError,
-    NotLeaderForPartitionError,
-    UnknownTopicOrPartitionError,
     UnsupportedForMessageFormatError,
 )
-from kafka08.message.batch import NO_TIMESTAMP
-from kafka08.message.sets import require_batch
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import (
     ProducePartitionResponse,
@@ -37,36 +27,32 @@ from kafka08.protocol.schemas import (
     RequestHeader,
 )
 from kafka08.runtime import Runtime
-from kafka08.server.apis.failures import Failures
 from kafka08.server.rebuild.view import ConsumerView
 from kafka08.server.replication.acks import await_acks
 from kafka08.server.requests.long_work import are_many, in_turns, in_turns_if_many, partitions_of
-from kafka08.server.storage.appends import Appends, Room
+from kafka08.server.storage.appends import Appends
 from kafka08.server.storage.replica_manager import ReplicaManager
+from kafka08.server.storage.writes import Produce, Sender
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
-
 # Makes a NamedTuple in half the time of its constructor: this is what each produce passes.
 _new: Final = tuple.__new__
-# These do not count as failures of this broker.
-_REFUSED = (
-    InvalidTopicError,
-    NotEnoughReplicasError,
-    NotLeaderForPartitionError,
-    UnknownTopicOrPartitionError,
+
+# The senders of each version; those of later versions write as the last ones do.
+_OF_FORMAT_2 = (InvalidRecordError, UnsupportedForMessageFormatError)
+_ONE_BATCH: Final = Sender(one_batch=True)
+_SENDERS: Final = (
+    Sender((*_OF_FORMAT_2, InvalidTimestampError), reads_start=False),
+    Sender((*_OF_FORMAT_2, InvalidTimestampError)),
+    Sender(_OF_FORMAT_2),
+    _ONE_BATCH,
+    _ONE_BATCH,
+    _ONE_BATCH,
+    _ONE_BATCH,
+    Sender(one_batch=True, zstd=True),
 )
-# Versions of the request.
-_TIMES_SINCE: Final = 2
-_ONE_BATCH_SINCE: Final = 3
-_ZSTD_SINCE: Final = 7
-# Errors that older clients do not know, and since which version they are sent.
-_NEWER = (
-    (InvalidRecordError, _ONE_BATCH_SINCE),
-    (UnsupportedForMessageFormatError, _ONE_BATCH_SINCE),
-    (InvalidTimestampError, _TIMES_SINCE),
-)
-_NO_RECORD_ERRORS: Final = ProducePartitionResponse(0, 0, 0)[5:]
+_LAST: Final = len(_SENDERS) - 1
 
 
 class ProduceApi:
@@ -91,13 +77,12 @@ class ProduceApi:
                 for topic in request.topics
                 for partition in topic.partitions
             }
-        required: dict[TopicPartition, int] = {}
-        failures = Failures()
-        room = Room(sets)
+        sender = _SENDERS[max(min(header.api_version, _LAST), 0)]
+        produce = Produce(self._replicas, self._appends, self._view, sender, sets, acks)
         answers = {
-            key: self._append(key, data, room, acks, header.api_version, required, failures)
-            for key, data in in_turns(self._runtime, sets.items())
+            key: produce.append(key, data) for key, data in in_turns(self._runtime, sets.items())
         }
+        failures = produce.failures
         if failures:
             failures.tell(
                 logger,
@@ -109,7 +94,8 @@ class ProduceApi:
                 raise ConnectionClosed(f"produce with acks 0 failed for {failures}")
             return None
         if acks != 1:
-            for key, code in await_acks(self._replicas, required, acks, request.timeout_ms).items():
+            codes = await_acks(self._replicas, produce.required, acks, request.timeout_ms)
+            for key, code in codes.items():
                 answers[key] = answers[key]._replace(error=code)
         return self._response(answers)
 
@@ -126,54 +112,6 @@ class ProduceApi:
                 for topic, partition in partitions_of(self._runtime, request)
             }
         )
-
-    def _append(
-        self,
-        key: TopicPartition,
-        data: memoryview,
-        room: Room,
-        acks: int,
-        version: int,
-        required: dict[TopicPartition, int],
-        failures: Failures,
-    ) -> ProducePartitionResponse:
-        """Append one set; where its end is to be acknowledged goes into ``required``."""
-        code, base_offset, append_time = NO_ERROR, -1, NO_TIMESTAMP
-        try:
-            if key.topic == OFFSETS_TOPIC:
-                raise InvalidTopicError(f"Cannot append to internal topic {key.topic}")
-            if version >= _ONE_BATCH_SINCE:
-                require_batch(data, zstd=version >= _ZSTD_SINCE)
-            appended = self._appends.append(key, data, acks, room)
-            if appended.count:
-                meters = self._replicas.counts.topics.of(key.topic)
-                meters.messages_in.count += appended.count
-                meters.bytes_in.count += len(data)
-                base_offset, append_time = appended.first_offset, appended.append_time
-                if acks != 1:
-                    required[key] = appended.last_offset + 1
-            if appended.rebuilt is not None:
-                self._view.remember(appended.rebuilt)
-        except Exception as error:
-            code = failures.add(key, error)
-            if not isinstance(error, _REFUSED):
-                self._count_failure(key, error, len(data))
-            if any(isinstance(error, each) and version < since for each, since in _NEWER):
-                code = InvalidMessageError.code
-        start = -1
-        if code != NO_ERROR:
-            append_time = NO_TIMESTAMP
-        elif version:
-            log = self._replicas.partition(key).log
-            start = -1 if log is None else log.first_offset
-        fields = key.partition, code, base_offset, append_time, start, *_NO_RECORD_ERRORS
-        return _new(ProducePartitionResponse, fields)
-
-    def _count_failure(self, key: TopicPartition, error: Exception, size: int) -> None:
-        meters = self._replicas.counts.topics.of(key.topic)
-        meters.failed_produce_requests.mark()
-        if isinstance(error, (MessageSizeTooLargeError, MessageSetSizeTooLargeError)):
-            meters.bytes_rejected.mark(size)
 
     def _response(self, answers: dict[TopicPartition, ProducePartitionResponse]) -> ProduceResponse:
         topics: dict[str, list[ProducePartitionResponse]] = {}
