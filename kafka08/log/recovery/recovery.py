@@ -35,10 +35,10 @@ from kafka08.log.segments.names import (
 )
 from kafka08.log.segments.segment import LogSegment
 from kafka08.log.segments.time_index import ENTRY as TIME_ENTRY
+from kafka08.log.segments.time_search import is_untimed_from
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.entry import PAUSED
-from kafka08.message.scan import FileWalk, iter_entries, newest_time, walk
-from kafka08.message.times import has_unclear
+from kafka08.message.scan import FileWalk
 
 _OUR_SUFFIXES = (
     LOG_SUFFIX,
@@ -57,7 +57,6 @@ _OUR_SUFFIXES = (
 _INDEX_SWAPS = (INDEX_SUFFIX + SWAP_SUFFIX, TIME_INDEX_SUFFIX + SWAP_SUFFIX)
 
 _PIECE = 1 << 20
-_LONG_READ = 64 << 10
 
 logger = logging.getLogger("kafka.log.Log")
 
@@ -154,36 +153,24 @@ def recover(
     indexed if it is more than ``index_interval_bytes`` after the last indexed one. Its index
     offset is one above the previous entry's, which is valid for plain entries and wrappers.
     """
-    entries, times = bytearray(), bytearray()
-    noted = NO_TIMESTAMP
-
-    def note(newest: tuple[int, int]) -> int:
-        """Add what is the largest timestamp so far to the time index, if it has risen."""
-        if newest[0] > noted:
-            times.extend(TIME_ENTRY.pack(newest[0], newest[1] - base))
-        return newest[0]
-
-    room = max(max_index_bytes // ENTRY_SIZE, 1) * ENTRY_SIZE
-    base = segment.base_offset
-    fd = segment.file.fd
+    base, size = segment.base_offset, segment.size
+    indexes = _NewIndexes(base, max_index_bytes)
     walk = FileWalk(
-        fd,
+        segment.file.fd,
         0,
-        segment.size,
+        size,
         check_crc=True,
         last=base - 1,
         up_to=base + MAX_RELATIVE_OFFSET,
         times=True,
     )
-    position, last, magic = 0, base - 1, 0
-    told, size = 0, segment.size
+    position, last, magic, told = 0, base - 1, 0, 0
     is_due = False  # whether to index the entry at position, if it is valid
     while True:
         newest = walk.newest
         walked = walk.step(until=position + index_interval_bytes + 1)
-        if is_due and walked.count and len(entries) < room:
-            entries += ENTRY.pack(last + 1 - base, position)
-            noted = note(newest)
+        if is_due and walked.count:
+            indexes.add(last + 1, position, newest)
         last = walked.last if walked.count else last
         magic = max(walked.magic, magic)
         position = walked.stop
@@ -205,14 +192,43 @@ def recover(
         if before_cut is not None:
             before_cut(last + 1)
         segment.cut(position)
-        os.fsync(fd)  # the segment may not be synced again, and the cut bytes must not come back
-    note(walk.newest)
-    # First: a start that finds a valid index may not come here again.
-    _write_time_index(segment, times)
-    _write_index(segment, entries)
-    segment.newest = segment.time_index.last
+        # The segment may not be synced again, and the cut bytes must not come back.
+        os.fsync(segment.file.fd)
+    indexes.write(segment, walk.newest)
     tell(size - told)
     return cut
+
+
+class _NewIndexes:
+    """The indexes of the segment that begins at ``base``, that of offsets in at most
+    ``max_bytes``."""
+
+    def __init__(self, base: int, max_bytes: int) -> None:
+        self._base = base
+        self._room = max(max_bytes // ENTRY_SIZE, 1) * ENTRY_SIZE
+        self._entries = bytearray()
+        self._times = bytearray()
+        self._noted = NO_TIMESTAMP
+
+    def add(self, offset: int, position: int, newest: tuple[int, int]) -> None:
+        """Index an entry. ``newest``: the largest timestamp before it, and its offset."""
+        if len(self._entries) < self._room:
+            self._entries += ENTRY.pack(offset - self._base, position)
+            self._note(newest)
+
+    def _note(self, newest: tuple[int, int]) -> None:
+        """Add the largest timestamp so far to the time index, if it has risen."""
+        if newest[0] > self._noted:
+            self._times += TIME_ENTRY.pack(newest[0], newest[1] - self._base)
+        self._noted = newest[0]
+
+    def write(self, segment: LogSegment, newest: tuple[int, int]) -> None:
+        """Write both; ``newest`` is the largest timestamp of all. Raises OSError."""
+        self._note(newest)
+        # First: a start that finds a valid index may not come here again.
+        _write_time_index(segment, self._times)
+        _write_index(segment, self._entries)
+        segment.newest = segment.time_index.last
 
 
 def _write_time_index(segment: LogSegment, entries: bytes | bytearray) -> None:
@@ -478,16 +494,7 @@ def _look_for_untimed(segment: LogSegment) -> None:
     """See at its start and its end whether a segment with timestamps also has messages without."""
     if segment.newest.timestamp >= 0:
         end = segment.index.last_position
-        segment.has_untimed = segment.first_timestamp < 0 or _is_untimed_from(segment, end)
-
-
-def _is_untimed_from(segment: LogSegment, position: int) -> bool:
-    """Whether an entry that is near and not before this position has no timestamp, or a batch a
-    wrong one. Raises OSError."""
-    data = os.pread(segment.file.fd, min(_LONG_READ, segment.size - position), position)
-    data = data[: walk(data, 0, len(data), wrappers=True).stop]
-    times = [newest_time(data, each.position, each.stop)[0] for each in iter_entries(data)]
-    return min(times, default=segment.timestamp_at(position)) < 0 or has_unclear(data)
+        segment.has_untimed = segment.first_timestamp < 0 or is_untimed_from(segment, end)
 
 
 def _unlink_if_there(path: str) -> None:

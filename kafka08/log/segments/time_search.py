@@ -18,7 +18,7 @@ from kafka08.log.segments.index import position_below
 from kafka08.log.segments.segment import LogSegment
 from kafka08.log.segments.time_index import offset_below
 from kafka08.message.entry import LAST_OFFSET_BYTES, offset_and_stop
-from kafka08.message.scan import walk
+from kafka08.message.scan import iter_entries, newest_time, walk
 from kafka08.message.times import Found, first_since, has_unclear
 
 # This many bytes are searched in one go.
@@ -111,3 +111,12 @@ def _position_of(of: Snapshot, offset: int) -> int:
     if offset <= of.base_offset:
         return 0
     return position_below(of.index_path, of.index_entries, of.base_offset, offset)
+
+
+def is_untimed_from(segment: LogSegment, position: int) -> bool:
+    """Whether an entry that is near and not before this position has no timestamp, or a batch a
+    wrong one. Raises OSError."""
+    data = os.pread(segment.file.fd, min(_CHUNK, segment.size - position), position)
+    data = data[: walk(data, 0, len(data), wrappers=True).stop]
+    times = [newest_time(data, each.position, each.stop)[0] for each in iter_entries(data)]
+    return min(times, default=segment.timestamp_at(position)) < 0 or has_unclear(data)
