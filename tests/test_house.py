@@ -79,6 +79,12 @@ SWITCH = "def f(a, b):\n    if a and b:\n        return [x for x in a if x]\n   
             "from kafka08.topics import tools",
         ),
         (house.long_files, "zk/x.py", "a = 1\n" * 601, "a = 1\n" * 600),
+        (
+            house.long_middle,
+            "kafka08/server/apis/fetch.py",
+            "a = 1\n" * 171,
+            "a = 1\n" * 170,
+        ),
         (house.broad_excepts, "zk/x.py", "try: f()\nexcept: g()", "try: f()\nexcept A: g()"),
         (house.meters, "tools/x.py", "class Meter: ...", "class RequestMeter: ..."),
         (house.untyped, "zk/x.py", "a: list[Any]", "from typing import Any"),
