@@ -157,7 +157,8 @@ class Fetch:
             if self._is_follower or not len(stored):
                 return result
             is_cut = reader.is_limited and len(stored) >= size and not self._bytes_besides(key)
-            converts = reader.target == BATCH or self._converts(key)
+            is_plain = stored.end <= stored.file.sendable_until
+            converts = is_plain or reader.target == BATCH or self._converts(key)
             outcome, part, following = self._view.decide(
                 stored, asked.offset, reader, is_cut=is_cut, converts=converts
             )
