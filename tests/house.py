@@ -23,6 +23,7 @@ PACKAGES = (*CODE, "integration")
 TESTS = "tests"
 MAX_LINES = 600
 MAX_ROOM = 18
+MAX_PARAMETERS = 8
 SERVER = "kafka08/server/"
 LONG_LISTS = ("kafka08/config.py",)  # a list of settings, which nobody reads as a program
 MIDDLE = {  # the parts on the way of each message, with their most lines
@@ -552,6 +553,21 @@ def lazy_loaders(sources: list[Source]) -> list[str]:
     return [s.path for s in below(sources, SERVER) if "import_module" in s.text]
 
 
+def long_parameter_lists(sources: list[Source]) -> list[str]:
+    """Functions of the server with more than MAX_PARAMETERS, without self."""
+    return [
+        source.at(function, function.name)
+        for source in below(sources, SERVER)
+        for function in source.functions()
+        if len(parameters(function)) > MAX_PARAMETERS
+    ]
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    every = [each.arg for each in (*function.args.args, *function.args.kwonlyargs)]
+    return [name for name in every if name not in ("self", "cls")]
+
+
 def untested(sources: list[Source]) -> list[str]:
     """Modules without a like-named test at the mirrored place."""
     there = {source.path for source in sources}
@@ -588,6 +604,7 @@ CRITERIA = [
     Criterion(f"rooms of the server over {MAX_ROOM} modules", 0, crowded_rooms),
     Criterion("lines of kafka08/server/broker.py", 200, long_wiring),
     Criterion("modules of kafka08/server with import_module", 1, lazy_loaders),
+    Criterion("server's functions over 8 parameters", 0, long_parameter_lists),
     Criterion("stand-ins of the unit tests", 4, fakes),
     Criterion("other classes of the tests that stand for ours", 14, doubles),
     Criterion("private names of the product in tests", 100, private_names),

@@ -63,6 +63,12 @@ SWITCH = "def f(a, b):\n    if a and b:\n        return [x for x in a if x]\n   
             "def f():\n    a = 1\n    return lambda b: a + b",
         ),
         (house.long_wiring, "kafka08/server/broker.py", "a = 1", ""),
+        (
+            house.long_parameter_lists,
+            "kafka08/server/x/y.py",
+            "def f(a, b, c, d, e, f, g, h, *, i): ...",
+            "def f(self, a, b, c, d, e, f, g, *, h): ...",
+        ),
         (house.lazy_loaders, "kafka08/server/x/y.py", "import_module('z')", "import z"),
         (house.unowned_tasks, "zk/x.py", "gevent.spawn(f)", "self.task = gevent.spawn(f)"),
         (house.circles, "zk/x.py", "def f():\n    from zk import y", "from zk import z"),

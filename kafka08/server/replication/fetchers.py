@@ -20,6 +20,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
 
 from kafka08.cluster.partition import NO_EPOCH, Partition
 from kafka08.cluster.replica import UNKNOWN_OFFSET
@@ -94,6 +95,14 @@ class FetcherStats:
         self.bytes.mark(size)
 
 
+class LocalLogs(NamedTuple):
+    """The logs that are copied to, and what hears of segments that rolled and of disk errors."""
+
+    manager: LogManager
+    effects: Effects
+    disk_failed: DiskFailed
+
+
 class ReplicaFetcher:
     """Copies the partitions given to it from one leader. Partitions in full directories are
     skipped. ``serves_later`` says which brokers serve the requests of later releases."""
@@ -105,9 +114,7 @@ class ReplicaFetcher:
         config: BrokerConfig,
         runtime: Runtime,
         channel: BrokerConnection,
-        effects: Effects,
-        log_manager: LogManager,
-        disk_failed: DiskFailed,
+        logs: LocalLogs,
         serves_later: ServesLater,
         quota: ReplicationQuota | None = None,
     ) -> None:
@@ -118,9 +125,7 @@ class ReplicaFetcher:
         self._clock = runtime.clock
         self._runtime = runtime
         self._channel = channel
-        self._effects = effects
-        self._log_manager = log_manager
-        self._disk_failed = disk_failed
+        self._log_manager, self._effects, self._disk_failed = logs
         self._serves_later = serves_later
         self.name = name
         self.stats = FetcherStats()
@@ -392,9 +397,7 @@ class FetcherManager:
         self,
         config: BrokerConfig,
         runtime: Runtime,
-        effects: Effects,
-        log_manager: LogManager,
-        disk_failed: DiskFailed,
+        logs: LocalLogs,
         serves_later: ServesLater,
         connectors: Connectors | None = None,
         quota: ReplicationQuota | None = None,
@@ -405,9 +408,7 @@ class FetcherManager:
         self._config = config
         self._connectors = connectors or (lambda broker_id: runtime)
         self._runtime = runtime
-        self._effects = effects
-        self._log_manager = log_manager
-        self._disk_failed = disk_failed
+        self._logs = logs
         self._serves_later = serves_later
         self._fetchers: dict[tuple[Broker, int], ReplicaFetcher] = {}
         self._leaving = False
@@ -445,9 +446,7 @@ class FetcherManager:
             self._config,
             self._runtime,
             channel,
-            self._effects,
-            self._log_manager,
-            self._disk_failed,
+            self._logs,
             self._serves_later,
             self._quota,
         )

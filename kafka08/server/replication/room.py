@@ -19,7 +19,7 @@ from kafka08.server.monitoring import broker_metrics
 from kafka08.server.part import Part, Room
 from kafka08.server.quotas.replication import ReplicationQuota
 from kafka08.server.replication.epochs import EpochCheck
-from kafka08.server.replication.fetchers import FetcherManager
+from kafka08.server.replication.fetchers import FetcherManager, LocalLogs
 from kafka08.server.replication.hw_checkpoints import HwCheckpoints
 from kafka08.server.replication.isr import IsrMaintenance
 from kafka08.server.replication.partition_retries import PartitionRetries
@@ -44,9 +44,7 @@ def fetchers_of(
     return FetcherManager(
         config,
         runtime,
-        storage.effects,
-        storage.logs,
-        storage.replicas.disk_failed,
+        LocalLogs(storage.logs, storage.effects, storage.replicas.disk_failed),
         view.originals.serves_later,
         view.connectors,
         quota,

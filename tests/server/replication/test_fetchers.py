@@ -15,7 +15,7 @@ from kafka08.common import Broker, TopicPartition
 from kafka08.log.disk import DiskFailure
 from kafka08.protocol.schemas import FetchPartition, FetchRequest, FetchTopic, OffsetsRequest
 from kafka08.server.quotas.replication import ReplicationQuota
-from kafka08.server.replication.fetchers import FetcherManager, ReplicaFetcher
+from kafka08.server.replication.fetchers import FetcherManager, LocalLogs, ReplicaFetcher
 from tests.log.support import everything
 from tests.message.sets import wrapper
 from tests.server.support import ME, PEER, Rig, message_set
@@ -68,9 +68,7 @@ class Pair:
             self.follower.config,
             self.follower.runtime,
             self.channel,  # type: ignore[arg-type]
-            self.follower.effects,
-            self.follower.logs,
-            self.errors.extend,
+            LocalLogs(self.follower.logs, self.follower.effects, self.errors.extend),
             lambda broker_id: later,
             self.quota,
         )
@@ -625,9 +623,7 @@ def manager(rig: Rig) -> FetcherManager:
     return FetcherManager(
         rig.config,
         rig.runtime,
-        rig.effects,
-        rig.logs,
-        rig.replicas.disk_failed,
+        LocalLogs(rig.logs, rig.effects, rig.replicas.disk_failed),
         lambda broker_id: False,
     )
 
