@@ -306,7 +306,8 @@ def test_errors_at_creation(sc: SparkContext, either: Broker) -> None:
         KafkaUtils.createDirectStream(ssc, ["no-such-topic"], direct(either))
     with pytest.raises(JobError, match=r"leader offsets: \[no-such-topic,0\]"):
         KafkaUtils.createRDD(sc, direct(either), [OffsetRange("no-such-topic", 0, 0, 1)])
-    with pytest.raises(JobError, match=r"fetch\.message\.max\.bytes is 'many'"):
+    text = r"fetch\.message\.max\.bytes has value many which is not an integer"
+    with pytest.raises(JobError, match=text):
         wrong = direct(either, fetch_message_max_bytes="many")
         KafkaUtils.createDirectStream(ssc, ["t"], wrong)
     for key, value in (("auto.offset.reset", "sometimes"), ("fetch.message.max.bytes", "many")):
