@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 from integration import cached
 
 TIMEOUT_S = 600
+WAITS_S = (2, 10)  # between tries: a busy machine fails to resolve names for a moment
 POM = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -57,11 +59,15 @@ def _copy(artifact: str, directory: Path) -> None:
     pom.write_text(POM.format(*artifact.split(":")))
     command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
     command += [f"-DoutputDirectory={directory}", "-DincludeScope=runtime"]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise FetchError(f"mvn did not fetch {artifact} within {TIMEOUT_S} s") from error
-    if done.returncode:
-        raise FetchError(f"mvn could not fetch {artifact}: {done.stdout[-500:]}")
+    for wait in (*WAITS_S, None):
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise FetchError(f"mvn did not fetch {artifact} within {TIMEOUT_S} s") from error
+        if not done.returncode:
+            return
+        if wait is not None:
+            time.sleep(wait)
+    raise FetchError(f"mvn could not fetch {artifact}: {done.stdout[-500:]}")
