@@ -36,6 +36,7 @@ from kafka08.server.groups.group import (
 from kafka08.server.groups.memory import MEMBER_BYTES, GroupMemory
 from kafka08.server.groups.sizes import Sizes
 from kafka08.server.groups.states import COMPLETING, DEAD, EMPTY, PREPARING, STABLE
+from kafka08.server.groups.subscriptions import same_subscription
 from kafka08.server.groups.timers import Timers
 
 _NOT_AVAILABLE = ConsumerCoordinatorNotAvailableError.code
@@ -251,7 +252,7 @@ class GroupCoordinator:
         member.knows_id = False
         # Until the new id is stored the member counts as one that has joined.
         self._park_join(group, member, reply)
-        unchanged = before == member.metadata_for(group.protocol)
+        unchanged = same_subscription(before, member.metadata_for(group.protocol))
         if group.state is STABLE and unchanged and group.select_protocol() == group.protocol:
             return Storing(group, group.generation, group.record(), {}, reply, leader)
         self._prepare_rebalance(group)

@@ -1,4 +1,7 @@
-"""The topics in the metadata of consumers: needed to protect offsets, and for nothing else."""
+"""The topics in the metadata of consumers.
+
+They are needed to protect offsets, and to see whether a static member has another subscription.
+"""
 
 from __future__ import annotations
 
@@ -17,3 +20,17 @@ def subscribed_topics(group: Group) -> set[str] | None:
             except ProtocolError:
                 return None
     return topics
+
+
+def same_subscription(before: bytes, after: bytes) -> bool:
+    """Whether a member's metadata names the same topics as before.
+
+    The rest of a consumer's metadata says what it owned and in which generation, which a process
+    that has restarted cannot know. Metadata that cannot be understood must be equal.
+    """
+    try:
+        return before == after or set(consumer_protocol.subscribed_topics(before)) == set(
+            consumer_protocol.subscribed_topics(after)
+        )
+    except ProtocolError:
+        return False

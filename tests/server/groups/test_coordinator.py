@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
@@ -342,6 +343,31 @@ def test_a_static_member_comes_back_without_a_rebalance(desk: Desk) -> None:
 def test_a_static_member_with_other_metadata_causes_a_rebalance(desk: Desk) -> None:
     desk.stable(instance="i1")
     reply = desk.join(instance="i1", known=strategies("range", metadata=b"other"))
+    assert not desk.storing and answer_of(reply).generation == 2
+
+
+def subscription(*topics: str, owned: bytes = b"") -> bytes:
+    """Version 2 of a consumer's metadata: topics, user data, owned partitions and generation."""
+    names = b"".join(struct.pack(f">h{len(each)}s", len(each), each.encode()) for each in topics)
+    return struct.pack(">hi", 2, len(topics)) + names + struct.pack(">i", -1) + owned
+
+
+def test_a_static_member_forgets_what_it_owned_without_a_rebalance(desk: Desk) -> None:
+    """A Java client names its generation and its partitions, and knows neither after a restart."""
+    owned = subscription("a", "b", owned=struct.pack(">ih1siii", 1, 1, b"a", 1, 0, 7))
+    afresh = subscription("b", "a", owned=struct.pack(">ii", 0, -1))
+    desk.stable(instance="i1", known=strategies("range", metadata=owned))
+    desk.join(instance="i1", known=strategies("range", metadata=afresh))
+    assert len(desk.storing) == 1 and desk.state() == "Stable"
+
+
+@pytest.mark.parametrize("topics", [("a",), ("a", "c"), ("a", "b", "c")])
+def test_a_static_member_with_other_topics_causes_a_rebalance(
+    desk: Desk, topics: tuple[str, ...]
+) -> None:
+    before, after = subscription("a", "b"), subscription(*topics)
+    desk.stable(instance="i1", known=strategies("range", metadata=before))
+    reply = desk.join(instance="i1", known=strategies("range", metadata=after))
     assert not desk.storing and answer_of(reply).generation == 2
 
 
