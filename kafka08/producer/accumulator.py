@@ -13,7 +13,7 @@ again batch by batch.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from kafka08.common import TopicPartition
@@ -23,8 +23,10 @@ from kafka08.errors import (
     MessageSizeTooLargeError,
 )
 from kafka08.message.entry import MIN_ENTRY
-from kafka08.producer.batch import Batch, Callback, RecordFuture
+from kafka08.producer.batch import Callback, ProducerBatch, RecordFuture
+from kafka08.producer.dealing import Columns
 from kafka08.producer.errors import DeliveryTimeoutError
+from kafka08.producer.kafka_config import KafkaProducerConfig, seconds
 from kafka08.protocol.schemas import NO_LEADER
 from kafka08.runtime import Event, Lock
 
@@ -56,12 +58,12 @@ class PartitionQueue:
         "tp",
     )
 
-    def __init__(self, tp: TopicPartition, codec: int = 0) -> None:
+    def __init__(self, tp: TopicPartition, codec: int) -> None:
         self.tp = tp
         self.codec = codec
         self.leader = NO_LEADER
-        self.batches: deque[Batch] = deque()
-        self.open: Batch | None = None
+        self.batches: deque[ProducerBatch] = deque()
+        self.open: ProducerBatch | None = None
         self.in_flight = 0
         self.not_before = 0.0
         self.one_by_one = 0
@@ -69,52 +71,42 @@ class PartitionQueue:
         self.on_trial = False
 
 
-class Part(NamedTuple):
+class PartitionBatches(NamedTuple):
     """The part of a request for one partition."""
 
     queue: PartitionQueue
-    batches: list[Batch]
+    batches: list[ProducerBatch]
 
 
 class Drained(NamedTuple):
     """``wait``: seconds until there may be more to send; None: not before a new record."""
 
-    parts: list[Part]
+    parts: list[PartitionBatches]
     wait: float | None
 
 
 class Accumulator:
-    """``retries`` > 0 with ``ordered`` allows one request at a time for a partition. ``timed``:
-    records have timestamps, and may have headers."""
+    """With retries and guarantee.message.order one request at a time is sent for a partition. With
+    api.versions.request records have timestamps, and may have headers."""
 
     def __init__(
-        self,
-        *,
-        lock: Lock,
-        make_event: Callable[[], Event],
-        batch_size: int,
-        linger: float,
-        buffer_memory: int,
-        max_request_size: int,
-        retries: int,
-        retry_backoff: float,
-        ordered: bool,
-        timed: bool = False,
+        self, config: KafkaProducerConfig, lock: Lock, make_event: Callable[[], Event]
     ) -> None:
         self.lock = lock
         self.used = 0
-        self.buffer_memory = buffer_memory
+        self.buffer_memory = config.buffer_memory
         self.waiting = 0  # tasks that wait for memory
         self.flushing = 0  # tasks that wait until all records are sent
-        self.unfinished: dict[Batch, None] = {}
+        self.unfinished: dict[ProducerBatch, None] = {}
         self._make_event = make_event
-        self._batch_size = batch_size
-        self._linger = linger
-        self._max_request_size = max_request_size
-        self._retries = retries
-        self._retry_backoff = retry_backoff
-        self._timed = timed
-        self._one_at_a_time = ordered and retries > 0
+        self._codec_of = config.codec_of
+        self._batch_size = min(config.batch_size, config.max_request_size)
+        self._linger = seconds(config.linger_ms)
+        self._max_request_size = config.max_request_size
+        self._retries = config.retries
+        self._retry_backoff = seconds(config.retry_backoff_ms)
+        self._timed = config.api_versions_request
+        self._one_at_a_time = config.guarantee_message_order and config.retries > 0
         self._queues: dict[TopicPartition, PartitionQueue] = {}
         self._led: dict[int, list[PartitionQueue]] = {}
         self._turn = 0
@@ -122,9 +114,9 @@ class Accumulator:
 
     # --- partitions
 
-    def queue(self, tp: TopicPartition, codec: int = 0) -> PartitionQueue:
+    def queue(self, tp: TopicPartition) -> PartitionQueue:
         if tp not in self._queues:
-            self._queues[tp] = PartitionQueue(tp, codec)
+            self._queues[tp] = PartitionQueue(tp, self._codec_of(tp.topic))
         return self._queues[tp]
 
     def set_leaders(self, leaders: dict[TopicPartition, int]) -> None:
@@ -188,13 +180,10 @@ class Accumulator:
     def append_all(
         self,
         queue: PartitionQueue,
-        keys: Sequence[bytes | None] | None,
-        values: Sequence[bytes | None],
+        records: Columns,
         size: int,
         callback: Callback | None,
         now: Callable[[], float],
-        times: Sequence[int] = (),
-        headers: Sequence[bytes | None] | None = None,
     ) -> bool:
         """Add records of ``size`` bytes in total, which must fit ``room``. The callback belongs to
         the last one."""
@@ -204,6 +193,7 @@ class Accumulator:
         if batch is None or batch.size + size > self._batch_size:
             batch = self._begin(queue, now)
             news = True
+        values, keys, times, headers = records
         index = len(batch.values)
         batch.values += values
         if keys is not None:
@@ -221,9 +211,9 @@ class Accumulator:
             news = True
         return news
 
-    def _begin(self, queue: PartitionQueue, now: Callable[[], float]) -> Batch:
+    def _begin(self, queue: PartitionQueue, now: Callable[[], float]) -> ProducerBatch:
         self._number += 1
-        batch = Batch(queue.tp, self._number, now(), self.lock, self._make_event)
+        batch = ProducerBatch(queue.tp, self._number, now(), self.lock, self._make_event)
         queue.batches.append(batch)
         queue.open = batch
         self.unfinished[batch] = None
@@ -234,7 +224,7 @@ class Accumulator:
     def drain(self, leader: int, now: float) -> Drained:
         """Remove the batches of one request to ``leader``; partitions take turns to be first."""
         queues = self._led.get(leader, ())
-        parts: list[Part] = []
+        parts: list[PartitionBatches] = []
         room = self._max_request_size
         wait: float | None = None
         self._turn += 1
@@ -244,7 +234,7 @@ class Accumulator:
             if delay == 0.0:
                 batches = self._take(queue, room, not parts)
                 if batches:
-                    parts.append(Part(queue, batches))
+                    parts.append(PartitionBatches(queue, batches))
                     room -= sum(batch.size for batch in batches)
                 delay = self._delay(queue, now)
             if delay is not None:
@@ -266,8 +256,8 @@ class Accumulator:
             delay = max(delay, first.created + self._linger - now)
         return max(delay, 0.0)
 
-    def _take(self, queue: PartitionQueue, room: int, first: bool) -> list[Batch]:
-        taken: list[Batch] = []
+    def _take(self, queue: PartitionQueue, room: int, first: bool) -> list[ProducerBatch]:
+        taken: list[ProducerBatch] = []
         limit = min(room, ONE_ENTRY_BYTES) if queue.codec or self._timed else room
         size = 0
         while queue.batches:
@@ -291,7 +281,7 @@ class Accumulator:
 
     # --- the end of a request
 
-    def succeeded(self, part: Part, base_offset: int) -> list[Batch]:
+    def succeeded(self, part: PartitionBatches, base_offset: int) -> list[ProducerBatch]:
         """``base_offset`` is -1 if the broker did not return one."""
         queue = part.queue
         self._landed(queue)
@@ -303,7 +293,7 @@ class Accumulator:
                 base_offset += count
         return part.batches
 
-    def failed(self, part: Part, error: KafkaError, now: float) -> list[Batch]:
+    def failed(self, part: PartitionBatches, error: KafkaError, now: float) -> list[ProducerBatch]:
         """The batches that must not be sent again."""
         queue, batches = part
         self._landed(queue)
@@ -327,7 +317,7 @@ class Accumulator:
             self._put_back(queue, again)
         return ended
 
-    def take_back(self, parts: Iterable[Part]) -> None:
+    def take_back(self, parts: Iterable[PartitionBatches]) -> None:
         """Put back batches that were drained but not sent."""
         for queue, batches in parts:
             self._landed(queue)
@@ -338,12 +328,12 @@ class Accumulator:
         if not queue.in_flight:  # the set on trial was sent last
             queue.on_trial = False
 
-    def _put_back(self, queue: PartitionQueue, batches: Iterable[Batch]) -> None:
+    def _put_back(self, queue: PartitionQueue, batches: Iterable[ProducerBatch]) -> None:
         """Put batches at the front, in their original order, even if several requests fail."""
         merged = sorted([*batches, *queue.batches], key=lambda batch: batch.number)
         queue.batches = deque(merged)
 
-    def expired(self, created_before: float, why: str) -> list[Batch]:
+    def expired(self, created_before: float, why: str) -> list[ProducerBatch]:
         """Fail batches that have waited since before that time and are not in a request."""
         ended = []
         for queue in self._queues.values():
@@ -351,7 +341,7 @@ class Accumulator:
                 ended.append(self._drop(queue, DeliveryTimeoutError(f"{queue.tp}: {why}")))
         return ended
 
-    def abandon(self, error: KafkaError) -> list[Batch]:
+    def abandon(self, error: KafkaError) -> list[ProducerBatch]:
         """Fail all batches, including those in flight, as answers are no longer read."""
         for queue in self._queues.values():
             queue.batches.clear()
@@ -361,14 +351,14 @@ class Accumulator:
             self._end(batch, -1, error)
         return ended
 
-    def _drop(self, queue: PartitionQueue, error: KafkaError) -> Batch:
+    def _drop(self, queue: PartitionQueue, error: KafkaError) -> ProducerBatch:
         batch = queue.batches.popleft()
         if batch is queue.open:
             queue.open = None
         self._end(batch, -1, error)
         return batch
 
-    def _end(self, batch: Batch, base_offset: int, error: KafkaError | None) -> None:
+    def _end(self, batch: ProducerBatch, base_offset: int, error: KafkaError | None) -> None:
         if batch.done:
             return
         batch.end(base_offset, error)

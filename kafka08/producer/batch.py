@@ -34,7 +34,7 @@ class RecordMetadata(NamedTuple):
 Callback = Callable[["RecordMetadata | None", "BaseException | None"], object]
 
 
-class Batch:
+class ProducerBatch:
     """Filled and ended under ``lock``; ``finish`` reports the end.
 
     ``created``: monotonic seconds. ``number`` is its position in the order of all batches.
@@ -155,7 +155,7 @@ class RecordFuture:
 
     __slots__ = ("_batch", "_index")
 
-    def __init__(self, batch: Batch, index: int) -> None:
+    def __init__(self, batch: ProducerBatch, index: int) -> None:
         self._batch = batch
         self._index = index
 

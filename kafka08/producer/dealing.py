@@ -11,15 +11,20 @@ from kafka08.producer.partitioners import Partitioner, Unkeyed
 Cells = Sequence["bytes | None"]
 
 
-class Share(NamedTuple):
-    """The records of one partition, in order; ``keys`` is None where no record has one, and so is
-    ``headers`` (encoded). ``times`` (ms) is empty if no record has one."""
+class Columns(NamedTuple):
+    """Records by column, in order; ``keys`` is None where no record has one, and so is ``headers``
+    (encoded). ``times`` (ms) is empty if no record has one."""
 
-    partition: int
     values: Cells
-    keys: Cells | None
+    keys: Cells | None = None
     times: Sequence[int] = ()
     headers: Cells | None = None
+
+    def at(self, rows: slice) -> Columns:
+        keys, headers = self.keys, self.headers
+        return Columns(
+            self.values[rows], keys and keys[rows], self.times[rows], headers and headers[rows]
+        )
 
     def sizes(self) -> list[int]:
         """The uncompressed size of each record in bytes."""
@@ -31,22 +36,19 @@ class Share(NamedTuple):
 
 
 def dealt(
-    values: Cells,
-    keys: Cells | None,
+    records: Columns,
     partitions: Sequence[int | None] | None,
     unkeyed: Unkeyed,
     available: Sequence[int],
     count: int,
     partitioner: Partitioner,
-    times: Sequence[int] = (),
-    headers: Cells | None = None,
-) -> Iterator[Share]:
+) -> Iterator[tuple[int, Columns]]:
     """Each record goes to the partition it names, else to its key's partition among ``count``,
     else to the one that ``unkeyed`` chooses."""
+    values, keys, times, headers = records
     if keys is None and partitions is None:
         for partition, which in unkeyed.deal(available, len(values)):
-            some = None if headers is None else headers[which]
-            yield Share(partition, values[which], None, times[which], some)
+            yield partition, records.at(which)
         return
     rows: dict[int, list[int]] = {}
     for row in range(len(values)):
@@ -60,4 +62,4 @@ def dealt(
             None if cells is None else [cells[row] for row in its] for cells in (keys, headers)
         )
         its_times = [times[row] for row in its] if times else ()
-        yield Share(partition, [values[row] for row in its], its_keys, its_times, its_headers)
+        yield partition, Columns([values[row] for row in its], its_keys, its_times, its_headers)

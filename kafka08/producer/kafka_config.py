@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from kafka08.client.security import ClientSecurity
 from kafka08.errors import ConfigError
+from kafka08.message.compression import NONE, ZSTD
 from kafka08.settings import (
+    COMPRESSION_CODECS,
     HIDDEN,
     INT,
     INT_MAX,
@@ -30,6 +31,14 @@ logger = logging.getLogger("org.apache.kafka.clients.producer.ProducerConfig")
 
 ACKS_ALL = -1
 UNSET = -1
+# Longer timeouts overflow in locks and sockets; they mean "never".
+FOREVER_S = 2_000_000.0
+_CODECS = {**COMPRESSION_CODECS, "zstd": ZSTD}
+
+
+def seconds(ms: int) -> float:
+    """A timeout for locks and sockets."""
+    return min(ms / 1000, FOREVER_S)
 
 
 def parse_acks(text: str) -> int:
@@ -95,7 +104,7 @@ class KafkaProducerConfig(ClientSecurity):
     compression_type: str = setting(
         "compression.type",
         "none",
-        choices=("none", "gzip", "snappy", "lz4", "zstd"),
+        choices=tuple(_CODECS),
         doc="how batches are compressed; zstd needs api.versions.request",
     )
     compressed_topics: tuple[str, ...] = setting(
@@ -161,6 +170,11 @@ class KafkaProducerConfig(ClientSecurity):
         if self.compression_type == "zstd" and not self.api_versions_request:
             raise ConfigError("compression.type has value zstd, which needs api.versions.request.")
 
+    def codec_of(self, topic: str) -> int:
+        """The codec of ``message.compression`` for batches of a topic."""
+        only = self.compressed_topics
+        return _CODECS[self.compression_type] if not only or topic in only else NONE
+
     @classmethod
     def known(cls, properties: Mapping[str, str]) -> dict[str, str]:
         """The properties that are settings of this producer. Logs all, and warns of the others."""
@@ -169,7 +183,7 @@ class KafkaProducerConfig(ClientSecurity):
         return {key: value for key, value in properties.items() if key in known}
 
     @classmethod
-    def of(cls, properties: Mapping[str, Any]) -> KafkaProducerConfig:
+    def of(cls, properties: Mapping[str, object]) -> KafkaProducerConfig:
         """Create from dotted names or attribute names, with texts or Python values; None is unset.
 
         Raises ConfigError, also for an attribute name that does not exist.
@@ -185,7 +199,7 @@ class KafkaProducerConfig(ClientSecurity):
         return cls.from_properties(texts)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Iterable) and not isinstance(value, str):
@@ -193,7 +207,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def warn_of(given: Mapping[str, Any], config: KafkaProducerConfig) -> None:
+def warn_of(given: Mapping[str, object], config: KafkaProducerConfig) -> None:
     """Log which of the ``given`` settings have no effect."""
     known = config.keys()
     for name, value in given.items():

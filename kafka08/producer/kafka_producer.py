@@ -19,14 +19,20 @@ from kafka08.client.cluster import ClusterClient, parse_broker_list
 from kafka08.client.security import runtime_for
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError, UnsupportedForMessageFormatError
-from kafka08.message.compression import ZSTD
 from kafka08.message.entry import MIN_ENTRY
 from kafka08.metrics.registry import Series
 from kafka08.network.channel import Channel, Connect
 from kafka08.producer.accumulator import Accumulator, PartitionQueue
-from kafka08.producer.batch import Batch, Callback, RecordFuture, RecordMetadata, call, in_callback
+from kafka08.producer.batch import (
+    Callback,
+    ProducerBatch,
+    RecordFuture,
+    RecordMetadata,
+    call,
+    in_callback,
+)
 from kafka08.producer.connection import PipelinedConnection
-from kafka08.producer.dealing import Share, dealt
+from kafka08.producer.dealing import Columns, dealt
 from kafka08.producer.encoding import encode_headers
 from kafka08.producer.errors import (
     BufferExhaustedError,
@@ -36,7 +42,7 @@ from kafka08.producer.errors import (
     RecordTooLargeError,
     WaitTimeoutError,
 )
-from kafka08.producer.kafka_config import KafkaProducerConfig, parse_acks, warn_of
+from kafka08.producer.kafka_config import FOREVER_S, KafkaProducerConfig, seconds, warn_of
 from kafka08.producer.metadata import MetadataKeeper, Staleness, Topic
 from kafka08.producer.metrics import ProducerMetrics
 from kafka08.producer.partitioners import Partitioner, RoundRobin, Unkeyed, murmur2_partitioner
@@ -44,7 +50,6 @@ from kafka08.producer.sender import Sender
 from kafka08.producer.serializers import Encoder, serialized, serializer_of
 from kafka08.protocol.schemas import PartitionMetadata
 from kafka08.runtime import Runtime
-from kafka08.settings import COMPRESSION_CODECS
 
 __all__ = ["KafkaProducer", "RecordFuture", "RecordMetadata"]
 
@@ -54,9 +59,6 @@ logger = logging.getLogger("org.apache.kafka.clients.producer.KafkaProducer")
 AT_EXIT_S = 5.0
 # If a broker does not answer metadata requests for so long, another one is asked.
 METADATA_TIMEOUT_MS = 10000
-# Longer timeouts overflow in locks and sockets; they mean "never".
-_FOREVER_S = 2_000_000.0
-_CODECS = {**COMPRESSION_CODECS, "zstd": ZSTD}
 # Names and values; a value may be None.
 Headers = Sequence["tuple[str, bytes | None]"]
 _numbers = itertools.count(1)
@@ -104,25 +106,13 @@ class KafkaProducer:
         self._partition_on_raw_key = partition_on_raw_key
         self._refusal: type[ProducerClosedError] | None = None
         self._max_record = min(config.max_request_size, config.buffer_memory)
-        self._codec = _CODECS[config.compression_type]
         self._timed = config.api_versions_request
         self._metrics = ProducerMetrics(
-            self._now(), _seconds(config.metrics_sample_window_ms), config.metrics_num_samples
+            self._now(), seconds(config.metrics_sample_window_ms), config.metrics_num_samples
         )
         self._room = self._runtime.event()
         self._lock = self._runtime.lock()
-        self._accumulator = Accumulator(
-            lock=self._lock,
-            make_event=self._runtime.event,
-            batch_size=min(config.batch_size, config.max_request_size),
-            linger=_seconds(config.linger_ms),
-            buffer_memory=config.buffer_memory,
-            max_request_size=config.max_request_size,
-            retries=config.retries,
-            retry_backoff=_seconds(config.retry_backoff_ms),
-            ordered=config.guarantee_message_order,
-            timed=self._timed,
-        )
+        self._accumulator = Accumulator(config, self._lock, self._runtime.event)
         self._cluster = self._make_cluster(channel)
         self._staleness = Staleness(self._runtime)
         self._sender = self._make_sender(connect)
@@ -131,10 +121,8 @@ class KafkaProducer:
             self._cluster,
             self._runtime,
             self._staleness,
-            retry_backoff=_seconds(config.retry_backoff_ms),
-            max_age=_seconds(config.metadata_max_age_ms),
+            config,
             make_unkeyed=unkeyed,
-            codec_of=self._codec_of,
             updated=self._sender.ensure_lanes,
         )
         self._topics = self._metadata.topics
@@ -157,42 +145,30 @@ class KafkaProducer:
     def _make_sender(self, connect: Callable[..., PipelinedConnection]) -> Sender:
         config = self.config
 
-        def connection(host: str, port: int) -> PipelinedConnection:
+        def connection(node: int) -> PipelinedConnection:
+            broker = self._cluster.broker(node)
+            if broker is None:
+                raise ConnectionError("its address is not known")
             return connect(
-                host,
-                port,
+                broker.host,
+                broker.port,
                 runtime=self._runtime,
                 client_id=self.client_id,
-                timeout=_seconds(config.request_timeout_ms),
+                timeout=seconds(config.request_timeout_ms),
                 send_buffer_bytes=config.send_buffer_bytes,
                 receive_buffer_bytes=config.receive_buffer_bytes,
                 api_versions=self._timed,
             )
 
-        def endpoint(node: int) -> tuple[str, int] | None:
-            broker = self._cluster.broker(node)
-            return None if broker is None else (broker.host, broker.port)
-
         return Sender(
             self._accumulator,
             self._runtime,
             self._metrics,
+            config,
             connect=connection,
-            endpoint=endpoint,
             stale=self._staleness.report,
             room=self._room,
-            timed=self._timed,
-            acks=parse_acks(config.acks),
-            timeout_ms=config.timeout_ms,
-            max_in_flight=config.max_in_flight_requests_per_connection,
-            reconnect_backoff=_seconds(config.reconnect_backoff_ms),
-            request_timeout=_seconds(config.request_timeout_ms),
-            delivery_timeout=_seconds(config.delivery_timeout_ms),
         )
-
-    def _codec_of(self, topic: str) -> int:
-        only = self.config.compressed_topics
-        return self._codec if not only or topic in only else 0
 
     # --- sending
 
@@ -218,12 +194,10 @@ class KafkaProducer:
         """
         if self._refusal is not None:
             raise self._refusal()
-        found = self._topics.get(topic)
-        if found is None:
-            try:
-                found = self._learn(topic)
-            except KafkaError as error:
-                return self._failed(topic, partition, error, callback)
+        try:
+            found = self._topics.get(topic) or self._learn(topic)
+        except KafkaError as error:
+            return self._failed(topic, partition, error, callback)
         raw_key = key
         if self._serialize_value is not None or (
             value.__class__ is not bytes and value is not None
@@ -240,11 +214,7 @@ class KafkaProducer:
         queue = found.queues.get(partition)
         if queue is None:
             raise _no_partition(found, partition)
-        size = MIN_ENTRY
-        if value is not None:
-            size += len(value)
-        if key is not None:
-            size += len(key)
+        size = MIN_ENTRY + len(value or b"") + len(key or b"")
         stamp = None
         if self._timed or timestamp is not None or headers is not None:
             stamp = self._stamp(timestamp, headers)
@@ -311,25 +281,24 @@ class KafkaProducer:
         packed = None
         if self._timed or timestamps is not None or headers is not None:
             times, packed = self._stamp_all(len(values), timestamps, headers)
-        for share in dealt(
-            values,
-            keys,
+        for partition, records in dealt(
+            Columns(values, keys, times, packed),
             partitions,
             found.unkeyed,
             found.available,
             len(found.queues),
             self._partitioner,
-            times,
-            packed,
         ):
-            queue = found.queues.get(share.partition)
+            queue = found.queues.get(partition)
             if queue is None:
-                raise _no_partition(found, share.partition)
-            self._queue_all(queue, share, callback)
+                raise _no_partition(found, partition)
+            self._queue_all(queue, records, callback)
 
-    def _queue_all(self, queue: PartitionQueue, share: Share, callback: Callback | None) -> None:
+    def _queue_all(
+        self, queue: PartitionQueue, records: Columns, callback: Callback | None
+    ) -> None:
         """Queue runs of records; each run is as long as fits into a batch."""
-        sizes = share.sizes()
+        sizes = records.sizes()
         if max(sizes) > self._max_record:
             self._metrics.refused(queue.tp.topic, self._now())
             raise self._too_large(max(sizes))
@@ -345,17 +314,8 @@ class KafkaProducer:
                     continue  # the batch may be full or sent by now
                 if self._refusal is not None:
                     raise self._refusal()
-                some = slice(start, stop)
-                news = accumulator.append_all(
-                    queue,
-                    share.keys and share.keys[some],
-                    share.values[some],
-                    size,
-                    callback,
-                    self._now,
-                    share.times[some],
-                    share.headers and share.headers[some],
-                )
+                some = records.at(slice(start, stop))
+                news = accumulator.append_all(queue, some, size, callback, self._now)
             if news:
                 self._sender.wake(queue.leader)
             start, queued = stop, queued + size
@@ -365,7 +325,7 @@ class KafkaProducer:
         block_ms = config.max_block_ms
         if block_ms < 0:
             block_ms = config.metadata_fetch_timeout_ms
-        return self._metadata.wait_for(topic, _seconds(block_ms))
+        return self._metadata.wait_for(topic, seconds(block_ms))
 
     def _too_large(self, size: int) -> RecordTooLargeError:
         config = self.config
@@ -384,7 +344,7 @@ class KafkaProducer:
     ) -> RecordFuture:
         self._metrics.refused(topic, self._now())
         tp = TopicPartition(topic, -1 if partition is None else partition)
-        batch = Batch(tp, 0, 0.0, self._lock, self._runtime.event)
+        batch = ProducerBatch(tp, 0, 0.0, self._lock, self._runtime.event)
         batch.end(-1, error)
         if callback is not None:
             call(callback, None, error)
@@ -406,7 +366,7 @@ class KafkaProducer:
                 f"{full}, and block.on.buffer.full is false: send again later, or raise "
                 "buffer.memory"
             )
-        limit = _seconds(config.max_block_ms) if config.max_block_ms >= 0 else _FOREVER_S
+        limit = seconds(config.max_block_ms) if config.max_block_ms >= 0 else FOREVER_S
         deadline = self._now() + limit
         accumulator.waiting += 1
         begin = self._now()
@@ -537,10 +497,6 @@ def _no_partition(found: Topic, partition: int) -> ValueError:
         f"Invalid partition given with record: {partition} is not in the range "
         f"[0...{len(found.queues)}]."
     )
-
-
-def _seconds(ms: int) -> float:
-    return min(ms / 1000, _FOREVER_S)
 
 
 def _close_all() -> None:

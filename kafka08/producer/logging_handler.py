@@ -14,7 +14,6 @@ import time
 import weakref
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from typing import Any
 
 from kafka08.errors import ConfigError
 from kafka08.producer.kafka_config import KafkaProducerConfig
@@ -27,7 +26,8 @@ _OWN_TASKS = "kafka-producer-"
 _REST_FACTOR = 10
 _SHORTEST_REST_S = 1.0
 _CLOSE_S = 5.0
-_APPENDER_OPTIONS = {
+# The appender's names of the options, and ours.
+_OPTIONS = {
     "brokerList": "broker_list",
     "compressionType": "compression_type",
     "requiredNumAcks": "required_num_acks",
@@ -42,7 +42,8 @@ _alive: weakref.WeakSet[KafkaLoggingHandler] = weakref.WeakSet()
 class KafkaLoggingHandler(logging.Handler):
     """Sends each formatted log record, as UTF-8 and without a key, to ``topic``.
 
-    The appender's names are also accepted: brokerList, compressionType, requiredNumAcks, syncSend.
+    ``options``: compression_type, required_num_acks, sync_send and producer_type. The appender's
+    names are also accepted: brokerList, compressionType, requiredNumAcks, syncSend.
     ``sync_send`` (or ``producer_type="sync"``) waits for each record's acknowledgement. A call may
     wait ``max_block_ms`` in total; after a call that timed out, records are dropped at once for ten
     times as long. ``properties`` are further settings of KafkaProducer. The producer is created
@@ -56,29 +57,20 @@ class KafkaLoggingHandler(logging.Handler):
         topic: str | None = None,
         broker_list: str | None = None,
         *,
-        compression_type: str | None = None,
-        required_num_acks: int | str | None = None,
-        sync_send: bool = False,
-        producer_type: str | None = None,
         max_block_ms: int = 1000,
-        properties: Mapping[str, Any] | None = None,
+        properties: Mapping[str, object] | None = None,
         level: int | str = logging.NOTSET,
-        make_producer: Callable[[dict[str, Any]], Any] = KafkaProducer,
+        make_producer: Callable[[dict[str, object]], KafkaProducer] = KafkaProducer,
         monotonic: Callable[[], float] = time.monotonic,
-        **appender_options: Any,
+        **options: object,
     ) -> None:
         super().__init__(level)
-        given = {
-            "broker_list": broker_list,
-            "compression_type": compression_type,
-            "required_num_acks": required_num_acks,
-            "sync_send": sync_send,
-            "producer_type": producer_type,
-        }
-        for name, value in appender_options.items():
-            if name not in _APPENDER_OPTIONS:
+        given: dict[str, object] = {**dict.fromkeys(_OPTIONS.values()), "broker_list": broker_list}
+        for name, value in options.items():
+            option = _OPTIONS.get(name, name)
+            if option not in given:
                 raise ConfigError(f"The Kafka appender has no option {name}")
-            given[_APPENDER_OPTIONS[name]] = value
+            given[option] = value
         if not given["broker_list"]:
             raise ConfigError("The bootstrap servers property should be specified")
         if not topic:
@@ -94,9 +86,8 @@ class KafkaLoggingHandler(logging.Handler):
             "max.block.ms": max_block_ms,
             **(properties or {}),
         }
-        KafkaProducerConfig.of(
-            self._settings
-        )  # reject invalid settings now, not with the first record
+        # Reject invalid settings now, not with the first record.
+        KafkaProducerConfig.of(self._settings)
         self._make_producer = make_producer
         self._monotonic = monotonic
         self._unreported = 0
@@ -106,16 +97,16 @@ class KafkaLoggingHandler(logging.Handler):
 
     def _begin_anew(self) -> None:
         """Reset to a state without a producer and with new locks."""
-        self._producer: Any = None
+        self._producer: KafkaProducer | None = None
         self._making = threading.Lock()
         self._counting = threading.Lock()
 
-    def handle(self, record: logging.LogRecord) -> Any:
+    def handle(self, record: logging.LogRecord) -> bool:
         """As in ``Handler``, but without its lock, which would make all callers wait in turn."""
         kept = self.filter(record)
         if kept:
             self.emit(kept if isinstance(kept, logging.LogRecord) else record)
-        return kept
+        return bool(kept)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Called from any number of tasks at once."""
@@ -156,10 +147,10 @@ class KafkaLoggingHandler(logging.Handler):
             producer.send(self.topic, data).result(max(deadline - self._monotonic(), 0.0))
             return
         future = producer.send(self.topic, data, callback=self._ended)
-        if future.done() and future.exception(0) is not None:
-            raise future.exception(0)
+        if future.done() and (error := future.exception(0)) is not None:
+            raise error
 
-    def _ended(self, metadata: Any, error: BaseException | None) -> None:
+    def _ended(self, metadata: object, error: BaseException | None) -> None:
         """A queued record failed. Called in one of the producer's tasks."""
         if error is not None and not _emitting.get():
             self._drop(1)
@@ -169,12 +160,12 @@ class KafkaLoggingHandler(logging.Handler):
             self.dropped += count
             self._unreported += count
 
-    def _report(self, producer: Any) -> None:
+    def _report(self, producer: KafkaProducer) -> None:
         """Send the number of dropped records; if that fails, the next call sends it."""
         with self._counting:
             count, self._unreported = self._unreported, 0
 
-        def ended(metadata: Any, error: BaseException | None) -> None:
+        def ended(metadata: object, error: BaseException | None) -> None:
             if error is not None:
                 with self._counting:
                     self._unreported += count

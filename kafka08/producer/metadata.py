@@ -14,6 +14,7 @@ from kafka08.common import TopicPartition
 from kafka08.errors import NO_ERROR, KafkaError, for_code
 from kafka08.producer.accumulator import Accumulator, PartitionQueue
 from kafka08.producer.errors import MetadataTimeoutError
+from kafka08.producer.kafka_config import KafkaProducerConfig, seconds
 from kafka08.producer.partitioners import Unkeyed
 from kafka08.protocol.schemas import NO_LEADER, PartitionMetadata, TopicMetadata
 from kafka08.runtime import Loop, Runtime
@@ -63,11 +64,9 @@ class MetadataKeeper:
         cluster: ClusterClient,
         runtime: Runtime,
         staleness: Staleness,
+        config: KafkaProducerConfig,
         *,
-        retry_backoff: float,
-        max_age: float,
         make_unkeyed: Callable[[], Unkeyed],
-        codec_of: Callable[[str], int],
         updated: Callable[[set[int]], None],
     ) -> None:
         self.topics: dict[str, Topic] = {}
@@ -75,10 +74,9 @@ class MetadataKeeper:
         self._accumulator = accumulator
         self._cluster = cluster
         self._clock = runtime.clock
-        self._retry_backoff = retry_backoff
-        self._max_age = max_age
+        self._retry_backoff = seconds(config.retry_backoff_ms)
+        self._max_age = seconds(config.metadata_max_age_ms)
         self._make_unkeyed = make_unkeyed
-        self._codec_of = codec_of
         self._updated = updated
         self._lock = accumulator.lock
         self._changed = runtime.event()
@@ -179,12 +177,9 @@ class MetadataKeeper:
         for answer in answers:
             if answer.error != NO_ERROR:
                 self._note(answer)
-            if not answer.partitions:
-                continue
             for p in answer.partitions:
                 tp = TopicPartition(answer.topic, p.partition)
                 leaders[tp] = p.leader if p.leader in brokers else NO_LEADER
-                self._accumulator.queue(tp, self._codec_of(answer.topic))
         self._accumulator.set_leaders(leaders)
         for answer in answers:
             if answer.partitions:

@@ -9,14 +9,15 @@ count at once, one count may be lost.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from kafka08.metrics import client_names as names
 from kafka08.metrics.clients import series
 from kafka08.metrics.registry import Series
-from kafka08.producer.accumulator import Part
-from kafka08.producer.batch import Batch
+from kafka08.producer.accumulator import PartitionBatches
+from kafka08.producer.batch import ProducerBatch
+from kafka08.protocol.schemas import ProduceRequest
 
 WINDOW_S = 30.0
 SAMPLES = 2
@@ -64,60 +65,54 @@ class Sensor:
         self._roll(now)
         return sum(w[2] for w in self._windows) / max(now - self._windows[0][0], 1.0)
 
-    def average(self, now: float) -> float:
+    def average(self, now: float) -> float | None:
+        """None: there is no data."""
         self._roll(now)
         count = sum(w[2] for w in self._windows)
-        return sum(w[1] for w in self._windows) / count if count else 0.0
+        return sum(w[1] for w in self._windows) / count if count else None
 
-    def largest(self, now: float) -> float:
+    def largest(self, now: float) -> float | None:
+        """None: there is no data."""
         self._roll(now)
-        return max(w[3] for w in self._windows)
+        return max((w[3] for w in self._windows if w[2]), default=None)
 
-    def has_data(self, now: float) -> bool:
-        self._roll(now)
-        return any(w[2] for w in self._windows)
+
+NewSensor = Callable[[], Sensor]
+Figures = dict[str, float | None]
+"""By name; None: there is no data."""
 
 
 class _Node:
     """The traffic with one broker, or with all."""
 
-    def __init__(self, now: float, window: float, samples: int) -> None:
-        self.sizes = Sensor(now, window, samples)
-        self.latency_ms = Sensor(now, window, samples)
-        self.received = Sensor(now, window, samples)
+    def __init__(self, new: NewSensor) -> None:
+        self.sizes, self.latency_ms, self.received = new(), new(), new()
 
-    def figures(self, now: float) -> dict[str, float | None]:
-        """None: there is no data."""
-        sent, latency, received = self.sizes, self.latency_ms, self.received
-        timed = latency.has_data(now)
+    def figures(self, now: float) -> Figures:
         return {
-            "outgoing-byte-rate": sent.rate(now),
-            "request-rate": sent.frequency(now),
-            "request-size-avg": sent.average(now) if sent.has_data(now) else None,
-            "request-size-max": sent.largest(now) if sent.has_data(now) else None,
-            "incoming-byte-rate": received.rate(now),
-            "response-rate": received.frequency(now),
-            "request-latency-avg": latency.average(now) if timed else None,
-            "request-latency-max": latency.largest(now) if timed else None,
+            "outgoing-byte-rate": self.sizes.rate(now),
+            "request-rate": self.sizes.frequency(now),
+            "request-size-avg": self.sizes.average(now),
+            "request-size-max": self.sizes.largest(now),
+            "incoming-byte-rate": self.received.rate(now),
+            "response-rate": self.received.frequency(now),
+            "request-latency-avg": self.latency_ms.average(now),
+            "request-latency-max": self.latency_ms.largest(now),
         }
 
 
 class _Topic:
     """The records that were sent to one topic."""
 
-    def __init__(self, now: float, window: float, samples: int) -> None:
-        self.records = Sensor(now, window, samples)
-        self.bytes = Sensor(now, window, samples)
-        self.compression = Sensor(now, window, samples)
-        self.retries = Sensor(now, window, samples)
-        self.errors = Sensor(now, window, samples)
+    def __init__(self, new: NewSensor) -> None:
+        self.records, self.bytes, self.compression = new(), new(), new()
+        self.retries, self.errors = new(), new()
 
-    def figures(self, now: float) -> dict[str, float | None]:
-        compression = self.compression
+    def figures(self, now: float) -> Figures:
         return {
             "record-send-rate": self.records.rate(now),
             "byte-rate": self.bytes.rate(now),
-            "compression-rate": compression.average(now) if compression.has_data(now) else None,
+            "compression-rate": self.compression.average(now),
             "record-retry-rate": self.retries.rate(now),
             "record-error-rate": self.errors.rate(now),
         }
@@ -127,37 +122,37 @@ class ProducerMetrics:
     """Methods that the sender calls, and ``snapshot`` and ``series``."""
 
     def __init__(self, now: float, window: float = WINDOW_S, samples: int = SAMPLES) -> None:
+        new = partial(Sensor, now, window, samples)
         self._window = window, samples
-        self._node = _Node(now, window, samples)
+        self._node = _Node(new)
         self._nodes: dict[int, _Node] = {}
         self._topics: dict[str, _Topic] = {}
-        self._records = Sensor(now, window, samples)
-        self._record_bytes = Sensor(now, window, samples)
-        self._batch_bytes = Sensor(now, window, samples)
-        self._compression = Sensor(now, window, samples)
-        self._queue_ms = Sensor(now, window, samples)
-        self._retries = Sensor(now, window, samples)
-        self._errors = Sensor(now, window, samples)
-        self._encoded = Sensor(now, window, samples)
-        self._opened = Sensor(now, window, samples)
-        self._closed = Sensor(now, window, samples)
-        self._waited = Sensor(now, window, samples)
-        self._io = Sensor(now, window, samples)
-        self._io_wait = Sensor(now, window, samples)
+        self._records, self._record_bytes, self._batch_bytes = new(), new(), new()
+        self._compression, self._encoded, self._queue_ms = new(), new(), new()
+        self._retries, self._errors = new(), new()
+        self._opened, self._closed = new(), new()
+        self._waited, self._io, self._io_wait = new(), new(), new()
 
     def _of_node(self, node: int, now: float) -> _Node:
         found = self._nodes.get(node)
         if found is None:
-            found = self._nodes[node] = _Node(now, *self._window)
+            found = self._nodes[node] = _Node(partial(Sensor, now, *self._window))
         return found
 
     def _of_topic(self, topic: str, now: float) -> _Topic:
         found = self._topics.get(topic)
         if found is None:
-            found = self._topics[topic] = _Topic(now, *self._window)
+            found = self._topics[topic] = _Topic(partial(Sensor, now, *self._window))
         return found
 
-    def sent(self, node: int, parts: list[Part], request: Any, size: int, now: float) -> None:
+    def sent(
+        self,
+        node: int,
+        parts: list[PartitionBatches],
+        request: ProduceRequest,
+        size: int,
+        now: float,
+    ) -> None:
         """``size``: bytes of the whole request."""
         records = 0
         sets = {
@@ -197,7 +192,7 @@ class ProducerMetrics:
         for each in (self._node, self._of_node(node, now)):
             each.latency_ms.record(latency * 1000, now)
 
-    def failed(self, part: Part, ended: list[Batch], now: float) -> None:
+    def failed(self, part: PartitionBatches, ended: list[ProducerBatch], now: float) -> None:
         lost = sum(batch.count for batch in ended)
         again = sum(len(batch.values) for batch in part.batches if not batch.done)
         topic = self._of_topic(part.queue.tp.topic, now)
@@ -213,7 +208,7 @@ class ProducerMetrics:
         self._errors.record(1, now)
         self._of_topic(topic, now).errors.record(1, now)
 
-    def expired(self, ended: list[Batch], now: float) -> None:
+    def expired(self, ended: list[ProducerBatch], now: float) -> None:
         for batch in ended:
             self._errors.record(batch.count, now)
             self._of_topic(batch.tp.topic, now).errors.record(batch.count, now)
@@ -233,32 +228,27 @@ class ProducerMetrics:
         self._io.record(io, now)
         self._io_wait.record(wait, now)
 
-    def _figures(self, now: float) -> dict[str, float | None]:
-        def average(sensor: Sensor) -> float | None:
-            return sensor.average(now) if sensor.has_data(now) else None
-
-        def largest(sensor: Sensor) -> float | None:
-            return sensor.largest(now) if sensor.has_data(now) else None
-
+    def _figures(self, now: float) -> Figures:
         def nanoseconds(sensor: Sensor) -> float | None:
-            return sensor.average(now) * 1e9 if sensor.has_data(now) else None
+            average = sensor.average(now)
+            return None if average is None else average * 1e9
 
         node = self._node.figures(now)
         # There is a task for each broker: shares are those of the time of all.
         io, io_wait = self._io.rate(now), self._io_wait.rate(now)
         of_both = io + io_wait
         return {
-            "batch-size-avg": average(self._batch_bytes),
-            "batch-size-max": largest(self._batch_bytes),
-            "compression-rate-avg": average(self._compression),
-            "record-queue-time-avg": average(self._queue_ms),
-            "record-queue-time-max": largest(self._queue_ms),
+            "batch-size-avg": self._batch_bytes.average(now),
+            "batch-size-max": self._batch_bytes.largest(now),
+            "compression-rate-avg": self._compression.average(now),
+            "record-queue-time-avg": self._queue_ms.average(now),
+            "record-queue-time-max": self._queue_ms.largest(now),
             "record-send-rate": self._records.rate(now),
-            "records-per-request-avg": average(self._records),
+            "records-per-request-avg": self._records.average(now),
             "record-retry-rate": self._retries.rate(now),
             "record-error-rate": self._errors.rate(now),
-            "record-size-avg": average(self._record_bytes),
-            "record-size-max": largest(self._record_bytes),
+            "record-size-avg": self._record_bytes.average(now),
+            "record-size-max": self._record_bytes.largest(now),
             "bufferpool-wait-ratio": self._waited.rate(now),
             "connection-creation-rate": self._opened.rate(now),
             "connection-close-rate": self._closed.rate(now),
@@ -281,9 +271,7 @@ class ProducerMetrics:
             "record-error-total": self._errors.total,
         }
 
-    def series(
-        self, client_id: str, gauges: dict[str, float | None], now: float
-    ) -> Iterator[Series]:
+    def series(self, client_id: str, gauges: Figures, now: float) -> Iterator[Series]:
         """``gauges``: the figures that others know. One without data has no series."""
         for name, value in {**gauges, **self._figures(now)}.items():
             if value is not None:

@@ -12,15 +12,15 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kafka08.client.cluster import Endpoint
 from kafka08.client.requests import flatten
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError, ProtocolError, RequestTimedOutError, for_code
-from kafka08.producer.accumulator import Accumulator, Part
-from kafka08.producer.batch import Batch
+from kafka08.producer.accumulator import Accumulator, PartitionBatches
+from kafka08.producer.batch import ProducerBatch
 from kafka08.producer.connection import PipelinedConnection
 from kafka08.producer.encoding import encode_batch, encode_records
 from kafka08.producer.errors import DisconnectedError
+from kafka08.producer.kafka_config import KafkaProducerConfig, parse_acks, seconds
 from kafka08.producer.metrics import ProducerMetrics
 from kafka08.protocol import schemas
 from kafka08.runtime import Event, Loop, Runtime, Task
@@ -58,29 +58,20 @@ class Lane:
 
 
 class Sender:
-    """``connect(host, port)`` creates connections; ``endpoint(node)`` returns a broker's address.
-
-    ``stale`` is called when metadata proves wrong; ``room`` is set when memory was freed.
-    ``timed``: sets are record batches.
-    """
+    """``connect`` creates the connection to the broker with an id. ``stale`` is called when
+    metadata proves wrong; ``room`` is set when memory was freed. With api.versions.request sets are
+    record batches."""
 
     def __init__(
         self,
         accumulator: Accumulator,
         runtime: Runtime,
         metrics: ProducerMetrics,
+        config: KafkaProducerConfig,
         *,
-        connect: Callable[[str, int], PipelinedConnection],
-        endpoint: Callable[[int], Endpoint | None],
+        connect: Callable[[int], PipelinedConnection],
         stale: Callable[[], None],
         room: Event,
-        timed: bool,
-        acks: int,
-        timeout_ms: int,
-        max_in_flight: int,
-        reconnect_backoff: float,
-        request_timeout: float,
-        delivery_timeout: float,
     ) -> None:
         self._accumulator = accumulator
         self._lock = accumulator.lock
@@ -88,16 +79,15 @@ class Sender:
         self._clock = runtime.clock
         self._metrics = metrics
         self._connect = connect
-        self._endpoint = endpoint
         self._stale = stale
         self._room = room
-        self._encode = _record_batch if timed else _plain_sets
-        self._acks = acks
-        self._timeout_ms = timeout_ms
-        self._max_in_flight = max_in_flight
-        self._reconnect_backoff = reconnect_backoff
-        self._request_timeout = request_timeout
-        self._delivery_timeout = delivery_timeout
+        self._encode = _record_batch if config.api_versions_request else _plain_sets
+        self._acks = parse_acks(config.acks)
+        self._timeout_ms = config.timeout_ms
+        self._max_in_flight = config.max_in_flight_requests_per_connection
+        self._reconnect_backoff = seconds(config.reconnect_backoff_ms)
+        self._request_timeout = seconds(config.request_timeout_ms)
+        self._delivery_timeout = seconds(config.delivery_timeout_ms)
         self.lanes: dict[int, Lane] = {}
         self._stopped = False
         self._sweeper = Loop(runtime, "kafka-producer-timeouts", self.sweep_or_wait)
@@ -203,11 +193,8 @@ class Sender:
         return 0.0
 
     def _open(self, lane: Lane) -> Link | None:
-        endpoint = self._endpoint(lane.node)
         try:
-            if endpoint is None:
-                raise ConnectionError("its address is not known")
-            connection = self._connect(*endpoint)
+            connection = self._connect(lane.node)
         except _LOST as error:
             level = logging.DEBUG if isinstance(error, OSError) else logging.WARNING
             logger.log(level, "Error connecting to node %d: %s", lane.node, error)
@@ -223,7 +210,7 @@ class Sender:
             connection.abort()
         return link
 
-    def _send(self, lane: Lane, link: Link, parts: list[Part]) -> None:
+    def _send(self, lane: Lane, link: Link, parts: list[PartitionBatches]) -> None:
         try:
             request = self._request(parts)
         except Exception as error:
@@ -246,7 +233,7 @@ class Sender:
         if self._acks == 0:
             self._succeed([(part, -1) for part in parts])
 
-    def _request(self, parts: list[Part]) -> schemas.ProduceRequest:
+    def _request(self, parts: list[PartitionBatches]) -> schemas.ProduceRequest:
         topics: dict[str, list[schemas.ProducePartition]] = {}
         for queue, batches in parts:
             data: Any = self._encode([batch for batch in batches if not batch.done], queue.codec)
@@ -283,7 +270,7 @@ class Sender:
             connection.close()
 
     def _answered(self, lane: Lane, entries: dict[TopicPartition, Any], asked: Any) -> None:
-        parts: list[Part] = asked.context
+        parts: list[PartitionBatches] = asked.context
         now = self._clock.monotonic()
         self._metrics.answered(lane.node, now - asked.sent, now)
         good = []
@@ -296,17 +283,17 @@ class Sender:
                 good.append((part, entry.base_offset))
         self._succeed(good)
 
-    def _succeed(self, parts: list[tuple[Part, int]]) -> None:
-        ended: list[Batch] = []
+    def _succeed(self, parts: list[tuple[PartitionBatches, int]]) -> None:
+        ended: list[ProducerBatch] = []
         with self._lock:
             for part, base_offset in parts:
                 ended += self._accumulator.succeeded(part, base_offset)
         self._finish(ended)
 
-    def _end_parts(self, parts: list[Part], error: KafkaError) -> None:
+    def _end_parts(self, parts: list[PartitionBatches], error: KafkaError) -> None:
         """Retry or fail."""
         now = self._clock.monotonic()
-        ended: list[Batch] = []
+        ended: list[ProducerBatch] = []
         with self._lock:
             for part in parts:
                 failed = self._accumulator.failed(part, error, now)
@@ -316,7 +303,7 @@ class Sender:
             self._stale()
         self._finish(ended)
 
-    def _finish(self, ended: list[Batch]) -> None:
+    def _finish(self, ended: list[ProducerBatch]) -> None:
         if ended and self._accumulator.waiting:
             self._room.set()
         for batch in ended:
@@ -374,13 +361,13 @@ class Sender:
         self._finish(ended)
 
 
-def _plain_sets(batches: list[Batch], codec: int) -> bytes:
+def _plain_sets(batches: list[ProducerBatch], codec: int) -> bytes:
     """A set for each batch, back to back."""
     sets = [encode_batch(batch.values, batch.keys, codec) for batch in batches]
     return sets[0] if len(sets) == 1 else b"".join(sets)
 
 
-def _record_batch(batches: list[Batch], codec: int) -> bytes:
+def _record_batch(batches: list[ProducerBatch], codec: int) -> bytes:
     """One record batch with the records of all batches."""
     if not batches:
         return b""
@@ -403,7 +390,7 @@ def _chained(columns: list[tuple[list[bytes | None] | None, int]]) -> list[bytes
     return [cell for cells, rows in columns for cell in cells or [None] * rows]
 
 
-def _entries_for(parts: list[Part], response: Any) -> dict[TopicPartition, Any]:
+def _entries_for(parts: list[PartitionBatches], response: Any) -> dict[TopicPartition, Any]:
     entries = flatten(response.topics)
     if any(part.queue.tp not in entries for part in parts):
         raise ProtocolError("a response without some of the requested partitions")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka08.common import TopicPartition
-from kafka08.producer.batch import Batch, RecordFuture, RecordMetadata, in_callback
+from kafka08.producer.batch import ProducerBatch, RecordFuture, RecordMetadata, in_callback
 from kafka08.producer.errors import WaitTimeoutError
 from tests.fakes.runtime import FakeRuntime
 
@@ -17,7 +17,7 @@ T0 = TopicPartition("t", 0)
 class Case:
     def __init__(self) -> None:
         self.runtime = FakeRuntime()
-        self.batch = Batch(T0, 1, 0.0, self.runtime.lock(), self.runtime.event)
+        self.batch = ProducerBatch(T0, 1, 0.0, self.runtime.lock(), self.runtime.event)
         self.batch.values = [b"a", b"b"]
         self.futures = [RecordFuture(self.batch, index) for index in range(2)]
 

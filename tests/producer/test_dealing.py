@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from kafka08.message.entry import MIN_ENTRY
-from kafka08.producer.dealing import Share, dealt
+from kafka08.producer.dealing import Columns, dealt
 from kafka08.producer.partitioners import RoundRobin
 
 
@@ -20,24 +20,30 @@ def by_length(key: bytes, count: int) -> int:
     return len(key) % count
 
 
-def shares(values: list[bytes | None], **given: object) -> list[Share]:
+def shares(values: list[bytes | None], **given: object) -> list[tuple[int, Columns]]:
     asked = {"keys": None, "partitions": None, "times": (), "headers": None, **given}
-    found = dealt(
+    records = Columns(
         values,
         asked["keys"],  # type: ignore[arg-type]
+        asked["times"],  # type: ignore[arg-type]
+        asked["headers"],  # type: ignore[arg-type]
+    )
+    found = dealt(
+        records,
         asked["partitions"],  # type: ignore[arg-type]
         RoundRobin(First()),
         [0, 1],
         3,
         by_length,
-        asked["times"],  # type: ignore[arg-type]
-        asked["headers"],  # type: ignore[arg-type]
     )
     return list(found)
 
 
 def test_records_without_keys_are_dealt_in_one_step() -> None:
-    assert shares([b"a", b"b", b"c"]) == [Share(0, [b"a", b"c"], None), Share(1, [b"b"], None)]
+    assert shares([b"a", b"b", b"c"]) == [
+        (0, Columns([b"a", b"c"], None)),
+        (1, Columns([b"b"], None)),
+    ]
 
 
 def test_a_key_decides_before_the_turn_and_a_partition_before_both() -> None:
@@ -45,23 +51,23 @@ def test_a_key_decides_before_the_turn_and_a_partition_before_both() -> None:
         [b"a", b"b", b"c", b"d"], keys=[b"xx", None, b"y", None], partitions=[None, None, 0, None]
     )
     assert found == [
-        Share(2, [b"a"], [b"xx"]),
-        Share(0, [b"b", b"c"], [None, b"y"]),
-        Share(1, [b"d"], [None]),
+        (2, Columns([b"a"], [b"xx"])),
+        (0, Columns([b"b", b"c"], [None, b"y"])),
+        (1, Columns([b"d"], [None])),
     ]
 
 
 def test_sizes_are_those_of_uncompressed_entries() -> None:
-    assert Share(0, [b"abc", None], None).sizes() == [MIN_ENTRY + 3, MIN_ENTRY]
-    assert Share(0, [b"abc", None], [None, b"kk"]).sizes() == [MIN_ENTRY + 3, MIN_ENTRY + 2]
+    assert Columns([b"abc", None], None).sizes() == [MIN_ENTRY + 3, MIN_ENTRY]
+    assert Columns([b"abc", None], [None, b"kk"]).sizes() == [MIN_ENTRY + 3, MIN_ENTRY + 2]
 
 
 def test_times_and_headers_go_with_their_records() -> None:
     given = {"times": [1, 2, 3], "headers": [None, b"hh", None]}
     assert shares([b"a", b"b", b"c"], **given) == [
-        Share(0, [b"a", b"c"], None, [1, 3], [None, None]),
-        Share(1, [b"b"], None, [2], [b"hh"]),
+        (0, Columns([b"a", b"c"], None, [1, 3], [None, None])),
+        (1, Columns([b"b"], None, [2], [b"hh"])),
     ]
     found = shares([b"a", b"b"], partitions=[2, 2], **given)
-    assert found == [Share(2, [b"a", b"b"], None, [1, 2], [None, b"hh"])]
-    assert found[0].sizes() == [MIN_ENTRY + 1, MIN_ENTRY + 3]
+    assert found == [(2, Columns([b"a", b"b"], None, [1, 2], [None, b"hh"]))]
+    assert found[0][1].sizes() == [MIN_ENTRY + 1, MIN_ENTRY + 3]

@@ -10,7 +10,7 @@ IO = ("select-rate", "io-time-ns-avg", "io-wait-time-ns-avg", "io-ratio", "io-wa
 
 def test_two_windows() -> None:
     sensor = Sensor(0.0)
-    assert (sensor.rate(0.0), sensor.average(0.0), sensor.largest(0.0)) == (0, 0, 0)
+    assert (sensor.rate(0.0), sensor.average(0.0), sensor.largest(0.0)) == (0, None, None)
     sensor.record(10, 1.0)
     sensor.record(30, 10.0)
     assert sensor.rate(10.0) == 4.0

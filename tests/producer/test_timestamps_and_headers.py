@@ -152,7 +152,7 @@ def test_a_broker_that_does_not_answer_is_tried_until_the_delivery_timeout(
     assert isinstance(future.exception(), DeliveryTimeoutError)
 
 
-def _refused(host: str, port: int) -> Any:
+def _refused(node: int) -> Any:
     raise ProtocolError("an original")
 
 
