@@ -33,7 +33,7 @@ from kafka08.log.disk import SyncError
 from kafka08.log.leader_epochs import LeaderEpochs
 from kafka08.log.numbering import Numbered, RebuiltSet, moved
 from kafka08.log.producer_state import ProducerBatch
-from kafka08.log.producers import Producers
+from kafka08.log.producers import ProducerStateManager
 from kafka08.log.recovery import recovery
 from kafka08.log.segments import integrity
 from kafka08.log.segments.file_slice import FileSlice
@@ -54,7 +54,7 @@ from kafka08.message.times import newest as newest_time
 logger = logging.getLogger("kafka.log.Log")
 
 
-class Clock(Protocol):
+class WallClock(Protocol):
     """The part of kafka08.runtime.Clock that logs need."""
 
     def millis(self) -> int: ...
@@ -100,7 +100,7 @@ class Log:
         recovery_point: int = 0,
         clean_shutdown: bool = False,
         deleted_until: int = 0,
-        clock: Clock,
+        clock: WallClock,
         tell: Callable[[int], object] = recovery.tell_nobody,
     ) -> None:
         self.directory = os.path.abspath(directory)
@@ -132,7 +132,7 @@ class Log:
         self.later_formats = LaterFormats(not self.size)
         known = None if clean_shutdown else self.recovery_point
         self.epochs = LeaderEpochs(self.directory, loaded.segments, self.log_end_offset, known)
-        self.producers = Producers(self.directory)
+        self.producers = ProducerStateManager(self.directory)
         self.producers.load(loaded.segments, self.recovery_point, now, clean=clean_shutdown)
         self.tail_readers = TailReaders(self.log_end_offset)
         self._fresh = Freshness(self.log_end_offset, now)
@@ -229,7 +229,8 @@ class Log:
         Raises MessageSizeTooLargeError, InvalidMessageError (also for a produced message without
         a key in a compacted topic), MessageSetSizeTooLargeError, UnknownError (undecodable
         wrapper), KafkaError (a follower's offsets are below the log's end), OSError (disk) and
-        SyncError, after which the set may or may not be in the log; and as ``Producers.check``.
+        SyncError, after which the set may or may not be in the log; and as
+        ``ProducerStateManager.check``.
         """
         leo = self.log_end_offset
         if not assign_offsets:

@@ -35,7 +35,7 @@ from kafka08.log.directory import (
     write_log_dirs,
 )
 from kafka08.log.disk import DiskFailure, is_failure
-from kafka08.log.log import Clock, Log
+from kafka08.log.log import Log, WallClock
 from kafka08.log.recovery.loading import Loading, Work
 from kafka08.log.recovery.recovery import bytes_to_recover
 from kafka08.metrics.meters import Timer
@@ -63,7 +63,7 @@ class LogManager:
         self,
         broker_config: BrokerConfig,
         *,
-        clock: Clock,
+        clock: WallClock,
         topic_configs: Mapping[str, Mapping[str, str]],
     ) -> None:
         self.logs: dict[TopicPartition, Log] = {}

@@ -30,7 +30,7 @@ from kafka08.message.scan import ProducerRow, producer_batches, stretches
 logger = logging.getLogger("kafka.log.ProducerStateManager")
 
 
-class Producers:
+class ProducerStateManager:
     """``states`` of the log in ``directory``, and the offsets of its ``snapshots``, ascending."""
 
     __slots__ = ("_directory", "snapshots", "states")

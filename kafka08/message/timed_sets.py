@@ -75,7 +75,7 @@ ANY_TIME = Rules()
 NOTHING: Final = Appended(0, 0, -1, -1, 0, NONE)
 
 
-class _Room:
+class _InflateBudget:
     """The bytes that may still be inflated: of each entry, and of all together. ``max_size`` is
     the largest size of a stored entry, ``renewed`` collects those to store instead."""
 
@@ -110,7 +110,7 @@ def number_timed_set(
     InvalidRecordError and InvalidTimestampError.
     """
     magic = magic_of(view)
-    left = _Room(max_inflated, room, max_size, renewed)
+    left = _InflateBudget(max_inflated, room, max_size, renewed)
     position, end = 0, len(view)
     offset, entries, codec = base, 0, NONE
     while position < end:
@@ -155,7 +155,7 @@ def _require(same_format: bool) -> None:
 
 
 def _number_batch(
-    view: memoryview, position: int, stop: int, offset: int, rules: Rules, left: _Room
+    view: memoryview, position: int, stop: int, offset: int, rules: Rules, left: _InflateBudget
 ) -> int:
     """The number of records of the batch, which gets ``offset`` as its base."""
     _, _, _, _, _, attributes, last_delta, base_time, max_time, _, _, _, count = header_of(
@@ -189,7 +189,7 @@ def _number_batch(
 
 
 def _number_wrapper(
-    view: memoryview, position: int, stop: int, offset: int, rules: Rules, left: _Room
+    view: memoryview, position: int, stop: int, offset: int, rules: Rules, left: _InflateBudget
 ) -> int:
     """The number of messages in the wrapper of format 1, which get offsets from ``offset`` on."""
     found = timed_leaves(view, position, stop, max_inflated=left.most, check_crc=True)

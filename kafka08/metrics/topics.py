@@ -18,7 +18,7 @@ KINDS = (
 )
 
 
-class TopicMeters:
+class BrokerTopicMetrics:
     """``bytes_out`` has what consumers were sent, ``replication_bytes_out`` what followers were."""
 
     __slots__ = KINDS
@@ -33,18 +33,18 @@ class TopicMeters:
         self.failed_fetch_requests = Meter()
 
 
-class BrokerTopicMetrics:
+class BrokerTopicStats:
     """The counts by topic. The totals go on counting what topics had that are gone."""
 
     def __init__(self) -> None:
-        self._by_topic: dict[str, TopicMeters] = {}
-        self._gone = TopicMeters()
-        self._totals = TopicMeters()
+        self._by_topic: dict[str, BrokerTopicMetrics] = {}
+        self._gone = BrokerTopicMetrics()
+        self._totals = BrokerTopicMetrics()
 
-    def of(self, topic: str) -> TopicMeters:
+    def of(self, topic: str) -> BrokerTopicMetrics:
         meters = self._by_topic.get(topic)
         if meters is None:
-            meters = self._by_topic[topic] = TopicMeters()
+            meters = self._by_topic[topic] = BrokerTopicMetrics()
         return meters
 
     def keep(self, topics: Container[str]) -> None:

@@ -29,7 +29,7 @@ POLICIES = ["compact,delete", "delete,compact", " Compact , Delete "]
 HOUR = 3_600_000
 
 
-class Rig:
+class LogUnderPolicy:
     """A broker's logs with one log of small segments; ``policy`` is its cleanup.policy."""
 
     def __init__(self, directory: Path, policy: str, **changes: str) -> None:
@@ -68,7 +68,7 @@ class Rig:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_old_segments_go_whether_cleaned_or_not(tmp_path: Path, policy: str) -> None:
-    rig = Rig(tmp_path, policy)
+    rig = LogUnderPolicy(tmp_path, policy)
     rig.put("abacx")
     assert clean_once(rig.cleaner) and keys(rig.log) == "bacx"
     rig.clock.now_ms += HOUR // 2
@@ -83,7 +83,7 @@ def test_old_segments_go_whether_cleaned_or_not(tmp_path: Path, policy: str) -> 
 
 
 def test_the_oldest_go_by_size(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, "compact,delete", retention_ms="-1", retention_bytes="170")
+    rig = LogUnderPolicy(tmp_path, "compact,delete", retention_ms="-1", retention_bytes="170")
     rig.put("abcdefgx")
     assert clean_once(rig.cleaner)
     assert rig.log.size >= 170
@@ -92,7 +92,7 @@ def test_the_oldest_go_by_size(tmp_path: Path) -> None:
 
 
 def test_deleted_records_go(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, "compact,delete")
+    rig = LogUnderPolicy(tmp_path, "compact,delete")
     rig.put("abacx")
     rig.log.delete_records(4)
     assert rig.manager.cleanup() == [] and rig.bases() == [4]
@@ -100,7 +100,7 @@ def test_deleted_records_go(tmp_path: Path) -> None:
 
 
 def test_only_compaction_deletes_nothing(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, "compact", retention_bytes="0")
+    rig = LogUnderPolicy(tmp_path, "compact", retention_bytes="0")
     rig.put("abacx")
     rig.clock.now_ms += 2 * HOUR
     assert rig.manager.cleanup() == []
@@ -108,7 +108,7 @@ def test_only_compaction_deletes_nothing(tmp_path: Path) -> None:
 
 
 def test_records_deleted_before_the_policy_changed_go_too(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, "delete")
+    rig = LogUnderPolicy(tmp_path, "delete")
     rig.put("abacx")
     rig.log.delete_records(2)
     rig.set_policy("compact")
@@ -117,7 +117,7 @@ def test_records_deleted_before_the_policy_changed_go_too(tmp_path: Path) -> Non
 
 def test_a_checkpoint_below_the_new_start(tmp_path: Path) -> None:
     """Cleaning goes on at the start, and the checkpoint names it."""
-    rig = Rig(tmp_path, "compact,delete")
+    rig = LogUnderPolicy(tmp_path, "compact,delete")
     rig.put("abacx")
     assert clean_once(rig.cleaner) and rig.cleaner.checkpoint(rig.log) == 4
     rig.put("efghijk")
@@ -133,7 +133,7 @@ def test_a_checkpoint_below_the_new_start(tmp_path: Path) -> None:
     assert keys(rig.log).count("l") == keys(rig.log).count("m") == 1
 
 
-class Slow(InlineProcess):
+class SlowCompaction(InlineProcess):
     """A compaction that says nothing at first; then as InlineProcess."""
 
     waits = 2
@@ -146,15 +146,15 @@ class Slow(InlineProcess):
 
 
 def test_segments_under_cleaning_stay_until_it_ends(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, "compact,delete")
+    rig = LogUnderPolicy(tmp_path, "compact,delete")
     rig.put("abacx")
     other = TopicPartition("t", 1)
     put_keys(rig.manager.create_log(other, rig.manager.config_for("t")), "abc")
     jobs: list[Job] = []
 
-    def start(job: Job) -> Slow:
+    def start(job: Job) -> SlowCompaction:
         jobs.append(job)
-        return Slow(job)
+        return SlowCompaction(job)
 
     rig.cleaner._start = start
     found = rig.cleaner.grab_filthiest_log(lambda key: no_bound(key) if key == KEY else 0)
@@ -175,7 +175,7 @@ def test_segments_under_cleaning_stay_until_it_ends(tmp_path: Path) -> None:
 @pytest.mark.parametrize("polls", range(8))
 def test_retention_at_each_step_of_a_cleaning(tmp_path: Path, polls: int) -> None:
     """Between the two steps of a swap too."""
-    rig = Rig(tmp_path, "compact,delete")
+    rig = LogUnderPolicy(tmp_path, "compact,delete")
     rig.put("abacx")
     found = rig.cleaner.grab_filthiest_log(no_bound)
     assert found is not None
@@ -189,7 +189,7 @@ def test_retention_at_each_step_of_a_cleaning(tmp_path: Path, polls: int) -> Non
 
 
 def test_policies_change_at_run_time(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, "compact")
+    rig = LogUnderPolicy(tmp_path, "compact")
     rig.put("abacx")
     assert clean_once(rig.cleaner) and keys(rig.log) == "bacx"
     rig.set_policy("delete")
@@ -209,9 +209,9 @@ def test_policies_change_at_run_time(tmp_path: Path) -> None:
 
 
 def test_a_change_to_deletion_alone_ends_a_cleaning(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, "compact,delete")
+    rig = LogUnderPolicy(tmp_path, "compact,delete")
     rig.put("abacx")
-    rig.cleaner._start = Slow
+    rig.cleaner._start = SlowCompaction
     found = rig.cleaner.grab_filthiest_log(no_bound)
     assert found is not None
     steps = rig.cleaner.clean(found)
@@ -226,9 +226,9 @@ def test_a_change_to_deletion_alone_ends_a_cleaning(tmp_path: Path) -> None:
 
 
 def test_both_at_once_do_not_end_a_cleaning(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, "compact")
+    rig = LogUnderPolicy(tmp_path, "compact")
     rig.put("abacx")
-    rig.cleaner._start = Slow
+    rig.cleaner._start = SlowCompaction
     found = rig.cleaner.grab_filthiest_log(no_bound)
     assert found is not None
     steps = rig.cleaner.clean(found)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka08.errors import InvalidRecordError, KafkaError
-from kafka08.log.cleaning.cleaner_job import Job, Source
+from kafka08.log.cleaning.cleaner_job import Job, SealedSegment
 from kafka08.log.cleaning.compaction import clean
 from kafka08.log.cleaning.throttler import Throttler
 from kafka08.log.log import Log
@@ -164,7 +164,7 @@ def cleaned(tmp_path: Path, log: Log, **changes) -> bytes:
     first, second = log.segments
     job = Job(
         directory=log.directory,
-        sources=[Source(0, second.base_offset, first.size, 0)],
+        sources=[SealedSegment(0, second.base_offset, first.size, 0)],
         first_dirty_offset=0,
         tombstones_below=0,
         max_entries=1000,

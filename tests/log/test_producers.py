@@ -15,7 +15,7 @@ import pytest
 from kafka08.errors import InvalidRecordError, OutOfOrderSequenceError
 from kafka08.log.log import Log
 from kafka08.log.producer_state import ProducerBatch
-from kafka08.log.producers import Producers
+from kafka08.log.producers import ProducerStateManager
 from kafka08.message.scan import plain_producer_batches
 from tests.fakes.runtime import FakeClock
 from tests.log.faulty_files import Crash, FaultyFiles
@@ -77,7 +77,7 @@ def test_a_batch_that_was_not_written_is_not_known(
 
 
 def test_a_producer_sends_one_batch_at_a_time(tmp_path: Path) -> None:
-    producers = Producers(str(tmp_path))
+    producers = ProducerStateManager(str(tmp_path))
     one = produced(7, 0)
     assert producers.check(writable(one), 9) == ((ProducerBatch(7, 0, 0, 9, 0, 1000),), None)
     assert producers.check(writable(batch(simple(b"a")) * 2), 9) == ((), None)
@@ -296,7 +296,7 @@ def test_files_that_are_not_snapshots_are_left_alone(tmp_path: Path) -> None:
     for name in names:
         (Path(log.directory) / name).write_bytes(b"?")
     log.close()
-    found = Producers(log.directory)
+    found = ProducerStateManager(log.directory)
     found.load(log.segments, 1, 0, clean=True)
     assert found.snapshots == [1]
     assert all((Path(log.directory) / name).exists() for name in names)

@@ -9,7 +9,7 @@ from struct import iter_unpack
 import pytest
 
 from kafka08.log.cleaning import compaction
-from kafka08.log.cleaning.cleaner_job import Group, Job, Source
+from kafka08.log.cleaning.cleaner_job import CleanedGroup, Job, SealedSegment
 from kafka08.log.cleaning.throttler import Throttler
 from kafka08.log.log import Log
 from kafka08.message.compression import compress
@@ -147,11 +147,11 @@ def test_compaction_keeps_true_offsets_in_wrappers(tmp_path: Path) -> None:
     put(GZIP, [0], (b"a", b"8"))
     log.flush()
     sources = [
-        Source(s.base_offset, following.base_offset, s.size, 0)
+        SealedSegment(s.base_offset, following.base_offset, s.size, 0)
         for s, following in zip(log.segments, log.segments[1:], strict=False)
     ]
     job = Job(log.directory, sources, 0, 0, 1000, 1 << 16, 400, 1024, 100, 1 << 20)
-    groups: list[Group] = []
+    groups: list[CleanedGroup] = []
     compaction.clean(job, lambda line: None, groups.append, Throttler(float("inf"), -1))
     for group in groups:
         if group.changed:

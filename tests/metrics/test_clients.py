@@ -12,7 +12,7 @@ from kafka08.metrics.meters import Histogram
 from kafka08.metrics.registry import Series
 
 
-class Client:
+class SizesClient:
     def __init__(self, client_id: str) -> None:
         self.client_id = client_id
         self.sizes = Histogram()
@@ -40,7 +40,7 @@ def shown(collector: ClientCollector) -> dict[tuple[str, str, str], float]:
 
 @pytest.mark.scenario("ops-19")
 def test_clients_share_a_family_and_come_and_go() -> None:
-    one, two = Client("one"), Client('a "quoted\\" {é}')
+    one, two = SizesClient("one"), SizesClient('a "quoted\\" {é}')
     collector = ClientCollector(one)
     collector.add(two)
     name = "kafka_producer_producertopicmetrics_messages_total"
@@ -55,13 +55,13 @@ def test_clients_share_a_family_and_come_and_go() -> None:
 
 @pytest.mark.scenario("ops-19")
 def test_a_distribution_appears_with_its_first_value() -> None:
-    client = Client("c")
+    client = SizesClient("c")
     client.sizes.update(100)
     found = shown(ClientCollector(client))
     assert found["kafka_producer_producerrequestmetrics_producerrequestsize_sum", "c", ""] == 100
 
 
 def test_registering_reads_no_client() -> None:
-    client = Client("c")
+    client = SizesClient("c")
     CollectorRegistry().register(ClientCollector(client))
     assert client.read == 0

@@ -32,7 +32,7 @@ READERS = {PLAIN: read_plain, OPEN: read_open}
 TOPICS = ("topic",)
 
 
-class World:
+class ExposedRegistry:
     def __init__(self) -> None:
         self.runtime = FakeRuntime()
         self.registry = Registry(self.runtime)
@@ -51,13 +51,13 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> ExposedRegistry:
+    return ExposedRegistry()
 
 
 @pytest.mark.scenario("ops-1")
 @pytest.mark.parametrize("form", [PLAIN, OPEN])
-def test_every_kind(world: World, form: str) -> None:
+def test_every_kind(world: ExposedRegistry, form: str) -> None:
     meter, histogram, timer = Meter(), Histogram(), Timer()
     meter.mark(7)
     histogram.update(5)
@@ -81,7 +81,7 @@ def test_every_kind(world: World, form: str) -> None:
 
 
 @pytest.mark.scenario("ops-15")
-def test_open_metrics_end_once(world: World) -> None:
+def test_open_metrics_end_once(world: ExposedRegistry) -> None:
     world.registry.add(Metric("a:name=g", GAUGE, "g", "A gauge."), one(lambda: 3))
     text = world.exposition.text(OPEN)
     assert text.endswith(b"\n# EOF\n")
@@ -90,7 +90,7 @@ def test_open_metrics_end_once(world: World) -> None:
 
 @pytest.mark.scenario("ops-12")
 @pytest.mark.parametrize("form", [PLAIN, OPEN])
-def test_a_family_in_pieces_has_one_head(world: World, form: str) -> None:
+def test_a_family_in_pieces_has_one_head(world: ExposedRegistry, form: str) -> None:
     metric = Metric("a:name=m", METER, "m_total", "A meter.", TOPICS)
     meters = {f"t{number}": Meter() for number in range(AT_ONCE + 1)}
     world.registry.add(metric, lambda: [((name,), meter) for name, meter in meters.items()])
@@ -101,13 +101,13 @@ def test_a_family_in_pieces_has_one_head(world: World, form: str) -> None:
 @pytest.mark.scenario("ops-16")
 @given(st.text(st.characters(codec="utf-8"), min_size=1))
 def test_any_text_comes_back_as_a_label(text: str) -> None:
-    world = World()
+    world = ExposedRegistry()
     metric = Metric("a:name=c", GAUGE, "c", "A gauge.", ("clientId",))
     world.registry.add(metric, lambda: [((text,), 1)])
     assert world.samples()[("c", (("clientId", text),))] == 1
 
 
-def test_the_answer_of_the_last_second_is_given_again(world: World) -> None:
+def test_the_answer_of_the_last_second_is_given_again(world: ExposedRegistry) -> None:
     asked: list[int] = []
     world.registry.add(
         Metric("a:name=g", GAUGE, "g", "A gauge."), one(lambda: asked.append(1) or len(asked))

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.metrics.topics import BrokerTopicMetrics
+from kafka08.metrics.topics import BrokerTopicStats
 
 
-def counts(metrics: BrokerTopicMetrics, kind: str) -> dict[str, int]:
+def counts(metrics: BrokerTopicStats, kind: str) -> dict[str, int]:
     return {tags[0]: meter.count for tags, meter in metrics.series(kind)}
 
 
 def test_the_total_is_that_of_all_topics() -> None:
-    metrics = BrokerTopicMetrics()
+    metrics = BrokerTopicStats()
     metrics.of("a").bytes_in.mark(5)
     metrics.of("b").bytes_in.mark(7)
     assert metrics.of("a") is metrics.of("a")
@@ -20,7 +20,7 @@ def test_the_total_is_that_of_all_topics() -> None:
 
 @pytest.mark.scenario("ops-5")
 def test_a_topic_that_is_gone_has_no_series_and_stays_in_the_total() -> None:
-    metrics = BrokerTopicMetrics()
+    metrics = BrokerTopicStats()
     metrics.of("a").messages_in.mark(5)
     metrics.of("b").messages_in.mark(7)
     metrics.keep({"b"})

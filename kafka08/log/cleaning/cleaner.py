@@ -31,13 +31,19 @@ from kafka08.config import BrokerConfig, LogConfig
 from kafka08.errors import KafkaError
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.cleaning import cleanings
-from kafka08.log.cleaning.cleaner_job import Group, Job, Source, Stats, remove_cleaned
+from kafka08.log.cleaning.cleaner_job import (
+    CleanedGroup,
+    CleanerStats,
+    Job,
+    SealedSegment,
+    remove_cleaned,
+)
 from kafka08.log.cleaning.cleaner_process import CleanerProcess
 from kafka08.log.cleaning.key_map import max_entries
 from kafka08.log.cleaning.throttler import SharedTime
 from kafka08.log.directory import CLEANER_CHECKPOINT_FILE, sync_directory
 from kafka08.log.disk import DiskFailure
-from kafka08.log.log import Clock, Log
+from kafka08.log.log import Log, WallClock
 from kafka08.log.segments.segment import LogSegment
 from kafka08.metrics.meters import Meter
 
@@ -118,7 +124,7 @@ class LogCleaner:
         log_dirs: list[str],
         logs: Mapping[TopicPartition, Log],
         *,
-        clock: Clock,
+        clock: WallClock,
         start: Start | None = None,
     ) -> None:
         self._config = config
@@ -126,7 +132,7 @@ class LogCleaner:
         self._clock = clock
         self._throttle = SharedTime()
         self._start = start or CleanerProcess
-        self.last_passes: dict[int, Stats] = {}  # by thread
+        self.last_passes: dict[int, CleanerStats] = {}  # by thread
         self.max_dirty_ratio = 0.0  # of the last choice
         self.throttled = Meter()  # bytes read and written
         self._states: dict[TopicPartition, State] = {}
@@ -402,7 +408,7 @@ class LogCleaner:
                     elif "error" in event:
                         raise KafkaError(event["error"])
                     else:
-                        stats: Stats = event["stats"]
+                        stats: CleanerStats = event["stats"]
                         self.last_passes[thread] = stats
                         self.throttled.mark(stats.bytes_read + stats.bytes_written)
                         _record_stats(thread, log.name, first, event["end"], stats)
@@ -444,7 +450,7 @@ class LogCleaner:
         )
 
     def _swap(
-        self, log: Log, group: Group, thread: int, is_valid: Callable[[], bool]
+        self, log: Log, group: CleanedGroup, thread: int, is_valid: Callable[[], bool]
     ) -> Generator[Wish, None, None]:
         if not group.changed:
             return
@@ -482,11 +488,11 @@ def _by_age(dirty: list[LogSegment], config: LogConfig, now: int) -> tuple[list[
     return dirty, is_overdue
 
 
-def _source(segment: LogSegment, following: int) -> Source:
-    return Source(segment.base_offset, following, segment.size, segment.index.entries * 8)
+def _source(segment: LogSegment, following: int) -> SealedSegment:
+    return SealedSegment(segment.base_offset, following, segment.size, segment.index.entries * 8)
 
 
-def _record_stats(thread: int, name: str, first: int, end: int, stats: Stats) -> None:
+def _record_stats(thread: int, name: str, first: int, end: int, stats: CleanerStats) -> None:
     """The log lines of LogCleaner.CleanerThread.recordStats."""
 
     def mb(count: float) -> float:

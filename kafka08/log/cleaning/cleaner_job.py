@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from kafka08.log.directory import CLEANED_SUFFIX
 
 
-class Source(NamedTuple):
+class SealedSegment(NamedTuple):
     """A sealed segment: its base offset, the base of the next one, sizes of its files."""
 
     base_offset: int
@@ -31,7 +31,7 @@ class Job(NamedTuple):
     """
 
     directory: str
-    sources: Sequence[Source]
+    sources: Sequence[SealedSegment]
     first_dirty_offset: int
     tombstones_below: int
     max_entries: int
@@ -52,7 +52,7 @@ class Job(NamedTuple):
         return os.path.basename(self.directory)
 
 
-class Stats(NamedTuple):
+class CleanerStats(NamedTuple):
     """Statistics of a pass (kafka.log.CleanerStats); times in seconds, messages are entries."""
 
     map_bytes_read: int = 0
@@ -65,7 +65,7 @@ class Stats(NamedTuple):
     buffer_utilization: float = 0.0
 
 
-class Group(NamedTuple):
+class CleanedGroup(NamedTuple):
     """A group of segments that was cleaned; ``changed`` if cleaned files are ready."""
 
     bases: tuple[int, ...]
@@ -90,7 +90,7 @@ def encode_job(job: Job) -> bytes:
 
 def decode_job(line: bytes) -> Job:
     found = json.loads(line)
-    found["sources"] = [Source(*source) for source in found["sources"]]
+    found["sources"] = [SealedSegment(*source) for source in found["sources"]]
     return Job(**found)
 
 
@@ -100,7 +100,7 @@ def parse_events(lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
         event = json.loads(line)
         if "group" in event:
             bases, changed, size = event["group"]
-            event["group"] = Group(tuple(bases), changed, size)
+            event["group"] = CleanedGroup(tuple(bases), changed, size)
         elif "stats" in event:
-            event["stats"] = Stats(*event["stats"])
+            event["stats"] = CleanerStats(*event["stats"])
         yield event

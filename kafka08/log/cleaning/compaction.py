@@ -20,7 +20,14 @@ from typing import Any
 
 from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.log.child_process import print_event, received_job
-from kafka08.log.cleaning.cleaner_job import Group, Job, Source, Stats, decode_job, remove_cleaned
+from kafka08.log.cleaning.cleaner_job import (
+    CleanedGroup,
+    CleanerStats,
+    Job,
+    SealedSegment,
+    decode_job,
+    remove_cleaned,
+)
 from kafka08.log.cleaning.key_map import KeyMap, refuse, with_true_offsets, wrapper_leaves
 from kafka08.log.cleaning.throttler import Throttler
 from kafka08.log.directory import CLEANED_SUFFIX
@@ -54,10 +61,10 @@ _STRETCH = 256 * 1024  # bytes of messages processed at a time
 
 
 Say = Callable[[str], None]
-Done = Callable[[Group], None]
+Done = Callable[[CleanedGroup], None]
 
 
-def clean(job: Job, say: Say, done: Done, throttler: Throttler) -> tuple[int, Stats]:
+def clean(job: Job, say: Say, done: Done, throttler: Throttler) -> tuple[int, CleanerStats]:
     """Clean one log as far as one map reaches; returns the first offset not cleaned and statistics.
 
     ``say`` receives the lines of the original's log, ``done`` each group when it is on disk.
@@ -66,7 +73,7 @@ def clean(job: Job, say: Say, done: Done, throttler: Throttler) -> tuple[int, St
     started = time.monotonic()
     say(f"Beginning cleaning of log {job.name}.")
     say(f"Building offset map for {job.name}...")
-    reader = Reader(job.io_buffer_bytes, throttler)
+    reader = ThrottledReader(job.io_buffer_bytes, throttler)
     key_map = KeyMap(job.max_entries)
     end_offset = build_offset_map(job, key_map, reader, say)
     map_bytes, map_seconds = reader.bytes_read, time.monotonic() - started
@@ -76,7 +83,7 @@ def clean(job: Job, say: Say, done: Done, throttler: Throttler) -> tuple[int, St
         _clean_group(job, group, key_map, reader, say, done)
         for group in group_segments(job, end_offset)
     ]
-    return end_offset, Stats(
+    return end_offset, CleanerStats(
         map_bytes,
         map_seconds,
         reader.bytes_read - map_bytes,
@@ -88,7 +95,7 @@ def clean(job: Job, say: Say, done: Done, throttler: Throttler) -> tuple[int, St
     )
 
 
-class Reader:
+class ThrottledReader:
     """Reads log files in pieces of whole entries, at the throttled rate."""
 
     def __init__(self, buffer_bytes: int, throttler: Throttler) -> None:
@@ -117,7 +124,7 @@ class Reader:
                     want = len(data) * 2
 
 
-def build_offset_map(job: Job, key_map: KeyMap, reader: Reader, say: Say) -> int:
+def build_offset_map(job: Job, key_map: KeyMap, reader: ThrottledReader, say: Say) -> int:
     """Map as much of the dirty part as fits; returns the first offset not mapped.
 
     That offset is the base of a segment, as the original's checkpoint must be, unless not even
@@ -146,12 +153,12 @@ def build_offset_map(job: Job, key_map: KeyMap, reader: Reader, say: Say) -> int
     return end
 
 
-def group_segments(job: Job, end_offset: int) -> list[list[Source]]:
+def group_segments(job: Job, end_offset: int) -> list[list[SealedSegment]]:
     """The segments below ``end_offset``, in runs that fit one segment (groupSegmentsBySize).
 
     Sizes are those before the cleaning. A run spans at most the offsets that an index can hold.
     """
-    groups: list[list[Source]] = []
+    groups: list[list[SealedSegment]] = []
     size = index_size = 0
     for source in job.sources:
         if source.base_offset >= end_offset:
@@ -173,9 +180,9 @@ def group_segments(job: Job, end_offset: int) -> list[list[Source]]:
 
 def _clean_group(
     job: Job,
-    group: list[Source],
+    group: list[SealedSegment],
     key_map: KeyMap,
-    reader: Reader,
+    reader: ThrottledReader,
     say: Say,
     done: Done,
 ) -> Writer:
@@ -198,7 +205,7 @@ def _clean_group(
         writer.close()
     if not changed:
         remove_cleaned(job.directory, base)
-    done(Group(tuple([s.base_offset for s in group]), changed, writer.size))
+    done(CleanedGroup(tuple([s.base_offset for s in group]), changed, writer.size))
     return writer
 
 
@@ -406,8 +413,9 @@ def _date(seconds: float) -> str:
 
 
 def events(job: Job, emit: Callable[[dict[str, Any]], None], throttler: Throttler) -> None:
-    """Run ``clean`` and emit events: {"say": line}, {"group": Group}, then {"end": offset,
-    "stats": Stats}, or {"error": text}, with "errno" if a file could not be read or written."""
+    """Run ``clean`` and emit events: {"say": line}, {"group": CleanedGroup}, then {"end": offset,
+    "stats": CleanerStats}, or {"error": text}, with "errno" if a file could not be read or
+    written."""
     try:
         end, stats = clean(
             job,

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kafka08.log.log import Clock
+from kafka08.log.log import WallClock
 from kafka08.progress import EveryMinute, share
 
 logger = logging.getLogger("kafka.log.LogManager")
@@ -23,7 +23,7 @@ class Work(NamedTuple):
 class Loading:
     """The work in each data directory, and how much of it is done. Safe on any thread."""
 
-    def __init__(self, todo: Mapping[str, Work], clock: Clock) -> None:
+    def __init__(self, todo: Mapping[str, Work], clock: WallClock) -> None:
         self._todo = todo
         self._done = {path: Work(0, 0) for path in todo}
         self._minute = EveryMinute(clock.millis)

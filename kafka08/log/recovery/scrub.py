@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
 from kafka08.common import TopicPartition
-from kafka08.log.log import Clock, Log
+from kafka08.log.log import Log, WallClock
 from kafka08.log.segments import integrity
 from kafka08.log.segments.segment import LogSegment
 
@@ -29,7 +29,7 @@ class Scrubber:
     """
 
     def __init__(
-        self, logs: Mapping[TopicPartition, Log], clock: Clock, *, interval_ms: int
+        self, logs: Mapping[TopicPartition, Log], clock: WallClock, *, interval_ms: int
     ) -> None:
         self.damaged: dict[str, str] = {}
         self._logs = logs

@@ -28,19 +28,19 @@ from kafka08.protocol.schemas import (
 from kafka08.runtime import Runtime
 from kafka08.server.quotas.leader_throttle import LeaderThrottle
 from kafka08.server.quotas.replication import ReplicationQuota
-from kafka08.server.rebuild.view import ConsumerView, Reader
+from kafka08.server.rebuild.view import ConsumerVersions, ConsumerView
 from kafka08.server.requests.long_work import in_turns_if_many
 from kafka08.server.storage.reads import Fetch, asked_partitions, failed
 from kafka08.server.storage.replica_manager import ReplicaManager
 
 # The senders of each version; those of later versions read as the last ones do.
-_OLD: Final = Reader(0, is_limited=False, refusal=InvalidTopicError.code)
+_OLD: Final = ConsumerVersions(0, is_limited=False, refusal=InvalidTopicError.code)
 _READERS: Final = (
     _OLD,
     _OLD,
-    Reader(1, is_limited=False, refusal=LaterCode.UNSUPPORTED_VERSION),
-    Reader(1, is_limited=True, refusal=LaterCode.UNSUPPORTED_VERSION),
-    Reader(BATCH, is_limited=True, refusal=LaterCode.UNSUPPORTED_VERSION),
+    ConsumerVersions(1, is_limited=False, refusal=LaterCode.UNSUPPORTED_VERSION),
+    ConsumerVersions(1, is_limited=True, refusal=LaterCode.UNSUPPORTED_VERSION),
+    ConsumerVersions(BATCH, is_limited=True, refusal=LaterCode.UNSUPPORTED_VERSION),
 )
 _ALL_FORMATS_SINCE: Final = len(_READERS) - 1
 

@@ -32,7 +32,7 @@ from kafka08.server.replication.acks import await_acks
 from kafka08.server.requests.long_work import are_many, in_turns, in_turns_if_many, partitions_of
 from kafka08.server.storage.appends import Appends
 from kafka08.server.storage.replica_manager import ReplicaManager
-from kafka08.server.storage.writes import Produce, Sender
+from kafka08.server.storage.writes import Produce, ProducerVersions
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
@@ -41,16 +41,16 @@ _new: Final = tuple.__new__
 
 # The senders of each version; those of later versions write as the last ones do.
 _OF_FORMAT_2 = (InvalidRecordError, UnsupportedForMessageFormatError)
-_ONE_BATCH: Final = Sender(one_batch=True)
+_ONE_BATCH: Final = ProducerVersions(one_batch=True)
 _SENDERS: Final = (
-    Sender((*_OF_FORMAT_2, InvalidTimestampError), reads_start=False),
-    Sender((*_OF_FORMAT_2, InvalidTimestampError)),
-    Sender(_OF_FORMAT_2),
+    ProducerVersions((*_OF_FORMAT_2, InvalidTimestampError), reads_start=False),
+    ProducerVersions((*_OF_FORMAT_2, InvalidTimestampError)),
+    ProducerVersions(_OF_FORMAT_2),
     _ONE_BATCH,
     _ONE_BATCH,
     _ONE_BATCH,
     _ONE_BATCH,
-    Sender(one_batch=True, zstd=True),
+    ProducerVersions(one_batch=True, zstd=True),
 )
 _LAST: Final = len(_SENDERS) - 1
 

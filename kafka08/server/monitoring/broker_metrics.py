@@ -20,7 +20,7 @@ from kafka08.metrics.topics import KINDS
 from kafka08.network.server import Server
 from kafka08.server.groups.offset_manager import OffsetManager
 from kafka08.server.monitoring.health import Health
-from kafka08.server.replication.fetchers import FetcherManager, FetcherStats, ReplicaFetcher
+from kafka08.server.replication.fetchers import FetcherStats, ReplicaFetcher, ReplicaFetcherManager
 from kafka08.server.replication.isr import IsrMaintenance
 from kafka08.server.requests.purgatory import Purgatory
 from kafka08.server.storage.replica_manager import ReplicaManager
@@ -158,7 +158,7 @@ def _add_purgatory(
     registry.add(requests, one(lambda: sum(map(len, purgatories))))
 
 
-def add_fetchers(registry: Registry, manager: FetcherManager) -> None:
+def add_fetchers(registry: Registry, manager: ReplicaFetcherManager) -> None:
     def lags() -> Iterator[tuple[tuple[str, str, str], int]]:
         for fetcher in manager.fetchers:
             for key, lag in fetcher.lags.items():

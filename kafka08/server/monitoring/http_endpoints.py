@@ -23,7 +23,7 @@ _LEAST_ZIPPED = 1024
 _GZIP_WINDOW = 31
 
 
-class Answer(NamedTuple):
+class Page(NamedTuple):
     status: str
     content_type: str
     body: bytes
@@ -45,7 +45,7 @@ class Endpoints:
         self._registry = registry
         self._health = health
         self._exposition = Exposition(runtime, registry)
-        self._pages: dict[str, Callable[[dict[str, Any]], Answer]] = {
+        self._pages: dict[str, Callable[[dict[str, Any]], Page]] = {
             "/metrics": self._metrics,
             "/health/live": self._live,
             "/health/ready": self._ready,
@@ -55,7 +55,7 @@ class Endpoints:
     def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         page = self._pages.get(environ["PATH_INFO"])
         if page is None:
-            answer = Answer(_UNKNOWN, _TEXT, b"not found\n")
+            answer = Page(_UNKNOWN, _TEXT, b"not found\n")
         elif environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             headers = [("Allow", "GET, HEAD"), ("Content-Length", "0")]
             start("405 Method Not Allowed", headers)
@@ -74,11 +74,11 @@ class Endpoints:
         start(answer.status, [*headers, ("Content-Length", str(len(body)))])
         return [body]
 
-    def _metrics(self, environ: dict[str, Any]) -> Answer:
+    def _metrics(self, environ: dict[str, Any]) -> Page:
         form = OPEN if _OPEN_METRICS in environ.get("HTTP_ACCEPT", "") else PLAIN
-        return Answer(_OK, CONTENT_TYPES[form], self._exposition.text(form))
+        return Page(_OK, CONTENT_TYPES[form], self._exposition.text(form))
 
-    def _live(self, environ: dict[str, Any]) -> Answer:
+    def _live(self, environ: dict[str, Any]) -> Page:
         """Whether the event loop comes round in time."""
         clock = self._runtime.clock
         began = clock.monotonic()
@@ -87,14 +87,14 @@ class Endpoints:
             return _json(_UNAVAILABLE, {"status": "late"})
         return _json(_OK, {"status": "live"})
 
-    def _ready(self, environ: dict[str, Any]) -> Answer:
+    def _ready(self, environ: dict[str, Any]) -> Page:
         state, reasons = self._health.state, self._health.reasons()
         if reasons:
             found = {"status": "not ready", "broker_state": state, "reasons": reasons}
             return _json(_UNAVAILABLE, found)
         return _json(_OK, {"status": "ready", "broker_state": state})
 
-    def _jmx(self, environ: dict[str, Any]) -> Answer:
+    def _jmx(self, environ: dict[str, Any]) -> Page:
         asked = parse_qs(environ["QUERY_STRING"], keep_blank_values=True).get("qry", ["*:*"])[-1]
         try:
             fits = jmx.matcher(asked)
@@ -108,11 +108,11 @@ class Endpoints:
                     bean = {"name": name, "modelerType": metric.kind}
                     beans.append(json.dumps(bean | jmx.attributes(series, registry.age)))
             self._runtime.sleep(0)
-        return Answer(_OK, _JSON, f'{{"beans":[{",".join(beans)}]}}\n'.encode())
+        return Page(_OK, _JSON, f'{{"beans":[{",".join(beans)}]}}\n'.encode())
 
 
-def _json(status: str, value: dict[str, Any]) -> Answer:
-    return Answer(status, _JSON, json.dumps(value).encode() + b"\n")
+def _json(status: str, value: dict[str, Any]) -> Page:
+    return Page(status, _JSON, json.dumps(value).encode() + b"\n")
 
 
 def _takes_gzip(accepted: str) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
-from kafka08.log.log import Clock, Log
+from kafka08.log.log import Log, WallClock
 from kafka08.log.segments.segment import LogSegment
 from kafka08.server.rebuild.files import disk_bytes, holds_wrappers, open_rebuilt, stored_until
 
@@ -31,7 +31,7 @@ FREE_SHARE = 0.1
 LedUntil = Callable[[TopicPartition], int]
 
 
-class Wanted(NamedTuple):
+class SegmentToRebuild(NamedTuple):
     """Stored entries to rebuild: from position ``start`` to ``stop`` of a segment."""
 
     log: Log
@@ -46,7 +46,7 @@ class Plan(NamedTuple):
 
     found: list[tuple[Log, LogSegment, LogSegment]]
     surplus: list[LogSegment]
-    wanted: list[Wanted]
+    wanted: list[SegmentToRebuild]
 
 
 class _Candidate(NamedTuple):
@@ -60,7 +60,7 @@ class Planner:
     """Plans for ``max_bytes`` in each data directory. ``led_until`` is the high watermark of a
     partition that is led here, else 0."""
 
-    def __init__(self, clock: Clock, max_bytes: int, led_until: LedUntil) -> None:
+    def __init__(self, clock: WallClock, max_bytes: int, led_until: LedUntil) -> None:
         self._clock = clock
         self._max_bytes = max_bytes
         self._led_until = led_until
@@ -153,7 +153,7 @@ class Planner:
 
     def _wanted(
         self, log: Log, segment: LogSegment, following: LogSegment | None, made: LogSegment | None
-    ) -> Wanted | None:
+    ) -> SegmentToRebuild | None:
         stop = self._stop(log, segment, following)
         start = stored_until(segment, made)
         missing = stop - start
@@ -163,7 +163,11 @@ class Planner:
             enough = missing >= IDLE_BYTES and self._is_idle(segment)
         else:
             enough = True
-        return Wanted(log, segment, start, min(stop, start + LONGEST_BYTES)) if enough else None
+        return (
+            SegmentToRebuild(log, segment, start, min(stop, start + LONGEST_BYTES))
+            if enough
+            else None
+        )
 
     def _stop(self, log: Log, segment: LogSegment, following: LogSegment | None) -> int:
         """Where the entries end that consumers may see."""

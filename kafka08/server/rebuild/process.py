@@ -46,7 +46,7 @@ class Stretch(NamedTuple):
     index_interval_bytes: int
 
 
-class Outcome(NamedTuple):
+class RebuildOutcome(NamedTuple):
     """``stored_until``: where the first stored entry is that was not rebuilt; less than wanted if
     that one is damaged or of a later format, or if there is no more room. ``differs``: rebuilt
     entries are needed at all."""
@@ -55,7 +55,7 @@ class Outcome(NamedTuple):
     differs: bool
 
 
-def rebuild(stretch: Stretch) -> Outcome:
+def rebuild(stretch: Stretch) -> RebuildOutcome:
     """Rebuild the entries of a stretch. Nothing is left if none of the first ones changes.
 
     Ends before the first entry of format 1 or 2: those are converted when they are fetched.
@@ -95,12 +95,12 @@ def rebuild(stretch: Stretch) -> Outcome:
             break
     if not differs:
         os.ftruncate(stretch.rebuilt_fd, 0)
-        return Outcome(stretch.start, False)
+        return RebuildOutcome(stretch.start, False)
     if position > stretch.start:
         os.fdatasync(stretch.rebuilt_fd)
         _write(stretch.index_fd, index.ended(size), stretch.entries * ENTRY_SIZE)
         os.fdatasync(stretch.index_fd)
-    return Outcome(position, differs)
+    return RebuildOutcome(position, differs)
 
 
 def _walked_to_later(data: bytes, stop: int) -> Walked:
@@ -163,8 +163,8 @@ def encode_job(stretches: Sequence[Stretch]) -> bytes:
 
 
 def events(stretches: Sequence[Stretch], emit: Callable[[dict[str, Any]], None]) -> None:
-    """Rebuild stretches in turn and emit an event for each: {"done": Outcome} or {"error": text},
-    with "errno" if a file could not be read or written."""
+    """Rebuild stretches in turn and emit an event for each: {"done": RebuildOutcome} or
+    {"error": text}, with "errno" if a file could not be read or written."""
     for stretch in stretches:
         try:
             outcome = rebuild(stretch)
@@ -175,11 +175,11 @@ def events(stretches: Sequence[Stretch], emit: Callable[[dict[str, Any]], None])
             emit({"done": outcome})
 
 
-def parse_event(line: bytes) -> Outcome | OSError | KafkaError:
+def parse_event(line: bytes) -> RebuildOutcome | OSError | KafkaError:
     """The outcome of a stretch, or the error, from a line that ``main`` printed."""
     event = json.loads(line)
     if "done" in event:
-        return Outcome(*event["done"])
+        return RebuildOutcome(*event["done"])
     if event["errno"] is not None:
         return OSError(event["errno"], event["error"])
     return KafkaError(event["error"])

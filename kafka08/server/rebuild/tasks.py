@@ -22,8 +22,8 @@ from kafka08.log.segments.names import rebuilt_paths, remove_rebuilt
 from kafka08.runtime import Loop, Runtime
 from kafka08.server.rebuild import process as rebuilding
 from kafka08.server.rebuild.files import open_rebuilt
-from kafka08.server.rebuild.plan import LedUntil, Planner, Wanted
-from kafka08.server.rebuild.process import Outcome, Stretch
+from kafka08.server.rebuild.plan import LedUntil, Planner, SegmentToRebuild
+from kafka08.server.rebuild.process import RebuildOutcome, Stretch
 
 PAUSE_S = 10.0
 POLL_S = 0.1
@@ -96,7 +96,7 @@ class RebuildTasks:
     def _has(self, log: Log, segment: object) -> bool:
         return self._logs.get(log.topic_partition) is log and segment in log.segments
 
-    def _rebuild(self, wanted: list[Wanted]) -> None:
+    def _rebuild(self, wanted: list[SegmentToRebuild]) -> None:
         stretches: list[Stretch] = []
         try:
             try:
@@ -114,7 +114,7 @@ class RebuildTasks:
                 for fd in stretch[:3]:
                     os.close(fd)
 
-    def _follow(self, process: Process, wanted: list[Wanted]) -> None:
+    def _follow(self, process: Process, wanted: list[SegmentToRebuild]) -> None:
         """Take the results in turn as they come."""
         left = list(wanted)
         while left and not self._loop.stopping.is_set():
@@ -128,11 +128,11 @@ class RebuildTasks:
             if left:
                 self._loop.stopping.wait(POLL_S)
 
-    def _take(self, done: Wanted, result: Outcome | OSError | KafkaError) -> None:
+    def _take(self, done: SegmentToRebuild, result: RebuildOutcome | OSError | KafkaError) -> None:
         log, segment, start, _ = done
         if not self._has(log, segment):
             return
-        if not isinstance(result, Outcome):
+        if not isinstance(result, RebuildOutcome):
             self._failed([done], result)
             return
         try:
@@ -145,7 +145,7 @@ class RebuildTasks:
         if result.stored_until == start:
             self._planner.give_up(segment)
 
-    def _failed(self, given_up: list[Wanted], error: Exception) -> None:
+    def _failed(self, given_up: list[SegmentToRebuild], error: Exception) -> None:
         """Give up on segments, unless the failure was a shortage that may end."""
         full = isinstance(error, OSError) and error.errno in _SHORTAGES
         for log, segment, _, _ in given_up:
@@ -158,7 +158,7 @@ class RebuildTasks:
             self._loop.stopping.wait(PAUSE_S)
 
 
-def _open(wanted: Wanted) -> Stretch:
+def _open(wanted: SegmentToRebuild) -> Stretch:
     """Open the files of a stretch. Raises OSError."""
     log, segment, start, stop = wanted
     rebuilt = segment.rebuilt

@@ -47,7 +47,7 @@ SKIP: Final = 2
 REFUSE: Final = 3
 
 
-class Reader:
+class ConsumerVersions:
     """Consumers of some versions. ``target``: the highest format that they read. ``is_limited``:
     they may limit the bytes of all partitions together. ``refusal``: the code that tells them that
     messages are not converted. Those that read all formats get entries of formats 0 and 1 or of
@@ -81,7 +81,13 @@ class ConsumerView:
             self._cache.put(_name(serial, target), start + place, stored_bytes, data)
 
     def decide(
-        self, stored: FileSlice, offset: int, reader: Reader, *, is_cut: bool, converts: bool
+        self,
+        stored: FileSlice,
+        offset: int,
+        reader: ConsumerVersions,
+        *,
+        is_cut: bool,
+        converts: bool,
     ) -> tuple[int, FileSlice, int]:
         """Decide how a consumer that asks for ``offset`` is answered: an outcome, the part of
         ``stored`` that is for it, and the offset to read from next.

@@ -390,7 +390,7 @@ class ReplicaFetcher:
         return offset
 
 
-class FetcherManager:
+class ReplicaFetcherManager:
     """The fetchers by (leader, number); kafka.server.ReplicaFetcherManager."""
 
     def __init__(

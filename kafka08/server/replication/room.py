@@ -19,7 +19,7 @@ from kafka08.server.monitoring import broker_metrics
 from kafka08.server.part import Part, Room
 from kafka08.server.quotas.replication import ReplicationQuota
 from kafka08.server.replication.epochs import EpochCheck
-from kafka08.server.replication.fetchers import FetcherManager, LocalLogs
+from kafka08.server.replication.fetchers import LocalLogs, ReplicaFetcherManager
 from kafka08.server.replication.hw_checkpoints import HwCheckpoints
 from kafka08.server.replication.isr import IsrMaintenance
 from kafka08.server.replication.partition_retries import PartitionRetries
@@ -39,9 +39,9 @@ def fetchers_of(
     storage: Storage,
     view: ClusterView,
     quota: ReplicationQuota,
-) -> FetcherManager:
+) -> ReplicaFetcherManager:
     """``quota``: of what this broker fetches as a follower."""
-    return FetcherManager(
+    return ReplicaFetcherManager(
         config,
         runtime,
         LocalLogs(storage.logs, storage.effects, storage.replicas.disk_failed),
@@ -61,7 +61,7 @@ class Replication(Room):
         zk: ZkClient,
         storage: Storage,
         view: ClusterView,
-        fetchers: FetcherManager,
+        fetchers: ReplicaFetcherManager,
         offsets: LeadershipControl,
         controller: Controller,
     ) -> None:

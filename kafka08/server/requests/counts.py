@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kafka08.common import TopicPartition
 from kafka08.metrics.meters import Meter
-from kafka08.metrics.topics import BrokerTopicMetrics
+from kafka08.metrics.topics import BrokerTopicStats
 
 
 class Counts:
@@ -14,7 +14,7 @@ class Counts:
     with acks -1, of all partitions and of each one, and fetches."""
 
     def __init__(self) -> None:
-        self.topics = BrokerTopicMetrics()
+        self.topics = BrokerTopicStats()
         self.consumer_expires = Meter()
         self.follower_expires = Meter()
         self.produce_expires = Meter()

@@ -30,7 +30,7 @@ _MOVED_ENTRIES = 20_000
 _TRIES: Final = 8
 
 
-class Room:
+class InflateBudget:
     """How many bytes a request with these sets may inflate, and how many it has inflated so far."""
 
     __slots__ = ("inflated", "sets")
@@ -54,7 +54,9 @@ class Appends:
         self._long_work = long_work
         self._locks: dict[TopicPartition, tuple[Lock, list[None]]] = {}
 
-    def append(self, key: TopicPartition, data: memoryview, acks: int, room: Room) -> LogAppendInfo:
+    def append(
+        self, key: TopicPartition, data: memoryview, acks: int, room: InflateBudget
+    ) -> LogAppendInfo:
         """Append a set as leader; may wait if it is long.
 
         Raises as ReplicaManager.append does, InflatesTooFarError also when the request has no
@@ -83,7 +85,7 @@ class Appends:
                 del self._locks[key]
 
     def _append_long(
-        self, key: TopicPartition, data: memoryview, acks: int, room: Room
+        self, key: TopicPartition, data: memoryview, acks: int, room: InflateBudget
     ) -> LogAppendInfo:
         replicas = self._replicas
         for _ in range(_TRIES):

@@ -25,7 +25,7 @@ from kafka08.protocol.schemas import FetchPartition, FetchPartitionResponse, Fet
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import Failures
 from kafka08.server.quotas.leader_throttle import LeaderThrottle
-from kafka08.server.rebuild.view import REFUSE, SEND_NOW, SKIP, ConsumerView, Reader
+from kafka08.server.rebuild.view import REFUSE, SEND_NOW, SKIP, ConsumerVersions, ConsumerView
 from kafka08.server.requests.long_work import are_many, in_turns, partitions_of
 from kafka08.server.storage.replica_manager import ReadResult, ReplicaManager
 
@@ -55,7 +55,7 @@ class Fetch:
         replicas: ReplicaManager,
         view: ConsumerView,
         request: FetchRequest,
-        reader: Reader,
+        reader: ConsumerVersions,
         throttle: LeaderThrottle | None,
     ) -> None:
         self._runtime = runtime

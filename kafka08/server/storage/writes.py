@@ -23,7 +23,7 @@ from kafka08.message.sets import require_batch
 from kafka08.protocol.schemas import ProducePartitionResponse
 from kafka08.server.apis.failures import Failures
 from kafka08.server.rebuild.view import ConsumerView
-from kafka08.server.storage.appends import Appends, Room
+from kafka08.server.storage.appends import Appends, InflateBudget
 from kafka08.server.storage.replica_manager import ReplicaManager
 
 # Makes a NamedTuple in half the time of its constructor: this is what each produce passes.
@@ -38,7 +38,7 @@ _REFUSED = (
 _NO_RECORD_ERRORS: Final = ProducePartitionResponse(0, 0, 0)[5:]
 
 
-class Sender:
+class ProducerVersions:
     """Producers of some versions. ``one_batch``: they send a batch of format 2 for a partition, and
     nothing else; ``zstd``: which may have that codec. ``reads_start``: they are sent the first
     offset of the log. ``unknown``: errors that they do not know, and get as InvalidMessageError."""
@@ -71,7 +71,7 @@ class Produce:
         replicas: ReplicaManager,
         appends: Appends,
         view: ConsumerView,
-        sender: Sender,
+        sender: ProducerVersions,
         sets: dict[TopicPartition, memoryview],
         acks: int,
     ) -> None:
@@ -79,7 +79,7 @@ class Produce:
         self._appends = appends
         self._view = view
         self._sender = sender
-        self._room = Room(sets)
+        self._room = InflateBudget(sets)
         self._acks = acks
         self.required: dict[TopicPartition, int] = {}
         self.failures = Failures()

@@ -4,17 +4,17 @@ import json
 from pathlib import Path
 
 from kafka08.log.cleaning.cleaner_job import (
-    Group,
+    CleanedGroup,
+    CleanerStats,
     Job,
-    Source,
-    Stats,
+    SealedSegment,
     decode_job,
     encode_job,
     parse_events,
     remove_cleaned,
 )
 
-JOB = Job("/d/t-0", [Source(0, 5, 10, 8)], 3, 2, 100, 512, 1000, 1000, 64, 100, [3], 1.5, 7)
+JOB = Job("/d/t-0", [SealedSegment(0, 5, 10, 8)], 3, 2, 100, 512, 1000, 1000, 64, 100, [3], 1.5, 7)
 
 
 def test_a_job_survives_the_way_to_the_child() -> None:
@@ -27,8 +27,8 @@ def test_a_job_survives_the_way_to_the_child() -> None:
 def test_events_survive_the_way_back() -> None:
     events = [
         {"say": "a line"},
-        {"group": Group((0, 5), True, 80)},
-        {"end": 9, "stats": Stats(bytes_read=3, seconds=0.5)},
+        {"group": CleanedGroup((0, 5), True, 80)},
+        {"end": 9, "stats": CleanerStats(bytes_read=3, seconds=0.5)},
         {"error": "No space left on device", "errno": 28},
     ]
     assert list(parse_events([json.dumps(each).encode() for each in events])) == events

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kafka08.errors import KafkaError
 from kafka08.log.cleaning.cleaner import LogCleaner
-from kafka08.log.cleaning.cleaner_job import Job, Source
+from kafka08.log.cleaning.cleaner_job import Job, SealedSegment
 from kafka08.log.cleaning.compaction import clean, group_segments
 from kafka08.log.cleaning.throttler import SharedTime, Throttler
 from kafka08.log.log import Log
@@ -366,7 +366,10 @@ class TestFiles:
         log.roll()
         put_keys(log, "cAB")
         log.roll()
-        sources = [Source(0, 2, log.segments[0].size, 8), Source(2, 5, log.segments[1].size, 8)]
+        sources = [
+            SealedSegment(0, 2, log.segments[0].size, 8),
+            SealedSegment(2, 5, log.segments[1].size, 8),
+        ]
         found = job(Path(log.directory), sources, tombstones_below=5, segment_bytes=10**6)
         clean(found, lambda line: None, lambda group: None, NO_LIMIT)
         left = iter_messages(Path(found.path(0) + ".cleaned").read_bytes())
@@ -387,7 +390,7 @@ class TestFiles:
         assert os.stat(log.segments[0].path).st_mtime_ns == times[1]
 
 
-def job(directory: Path, sources: list[Source], **changes: object) -> Job:
+def job(directory: Path, sources: list[SealedSegment], **changes: object) -> Job:
     given = {
         "directory": str(directory),
         "sources": sources,
@@ -404,19 +407,23 @@ def job(directory: Path, sources: list[Source], **changes: object) -> Job:
 
 
 def test_groups_fit_a_segment_its_index_and_32_bits(tmp_path):
-    def bases(sources: list[Source], end: int = 1 << 40) -> list[list[int]]:
+    def bases(sources: list[SealedSegment], end: int = 1 << 40) -> list[list[int]]:
         return [[s.base_offset for s in g] for g in group_segments(job(tmp_path, sources), end)]
 
-    small = [Source(i * 10, i * 10 + 10, 300, 8) for i in range(7)]
+    small = [SealedSegment(i * 10, i * 10 + 10, 300, 8) for i in range(7)]
     assert bases(small) == [[0, 10, 20], [30, 40, 50], [60]]
     assert bases(small, 30) == [[0, 10, 20]]
     assert bases(small, 31) == [[0, 10, 20], [30]]
     assert bases([s._replace(size=500) for s in small[:2]]) == [[0], [10]]  # 1000 is no more
     indexed = [s._replace(size=0, index_size=40) for s in small[:3]]
     assert bases(indexed) == [[0], [10], [20]]
-    far = [Source(0, 10, 1, 0), Source(10, 1 << 31, 1, 0), Source(1 << 31, (1 << 31) + 1, 1, 0)]
+    far = [
+        SealedSegment(0, 10, 1, 0),
+        SealedSegment(10, 1 << 31, 1, 0),
+        SealedSegment(1 << 31, (1 << 31) + 1, 1, 0),
+    ]
     assert bases(far) == [[0, 10], [1 << 31]]
-    assert bases([Source(0, 1, 5000, 0), Source(1, 2, 5000, 0)]) == [[0], [1]]
+    assert bases([SealedSegment(0, 1, 5000, 0), SealedSegment(1, 2, 5000, 0)]) == [[0], [1]]
 
 
 @pytest.mark.parametrize("size", [10, 5000, 300_000])
@@ -449,7 +456,7 @@ def test_damage_ends_the_cleaning_with_an_error(tmp_path, damage, first_dirty):
     more = encode_set([(b"a", b"1"), (b"b", b"2")], base_offset=60)
     (tmp_path / f"{0:020d}.log").write_bytes(data)
     (tmp_path / f"{60:020d}.log").write_bytes(more)
-    sources = [Source(0, 60, len(data), 0), Source(60, 62, len(more), 0)]
+    sources = [SealedSegment(0, 60, len(data), 0), SealedSegment(60, 62, len(more), 0)]
     first = 60 if first_dirty else 0
     names = sorted(os.listdir(tmp_path))
     with pytest.raises(KafkaError):
@@ -462,7 +469,7 @@ def test_a_map_that_is_full_ends_at_a_segment_base_if_it_can(tmp_path):
     sources = []
     for base in (0, 2, 4):
         (tmp_path / f"{base:020d}.log").write_bytes(data[base] + data[base + 1])
-        sources.append(Source(base, base + 2, len(data[base]) * 2, 0))
+        sources.append(SealedSegment(base, base + 2, len(data[base]) * 2, 0))
     ends = []
     for room in range(1, 9):
         found = clean(
@@ -501,7 +508,7 @@ def test_reads_and_writes_are_paid_for(tmp_path):
 
     data = encode_set([(b"%d" % (i % 50), b"v" * 50) for i in range(1000)])
     (tmp_path / f"{0:020d}.log").write_bytes(data)
-    found = job(tmp_path, [Source(0, 1000, len(data), 0)])
+    found = job(tmp_path, [SealedSegment(0, 1000, len(data), 0)])
     _, stats = clean(found, lambda _: None, lambda _: None, Paid(1, -1))
     assert sum(paid) == 2 * len(data) + stats.bytes_written
     assert max(paid) <= 4096

@@ -12,7 +12,7 @@ from zk.errors import ZkConnectionError
 from zk.znodes import TOPIC_CONFIG_CHANGES
 
 
-class Followed:
+class FollowedNotices:
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
         rig.clock.now = 0  # when all the fake's nodes are made
@@ -39,11 +39,13 @@ class Followed:
 
 
 @pytest.fixture
-def followed(rig: Rig) -> Followed:
-    return Followed(rig)
+def followed(rig: Rig) -> FollowedNotices:
+    return FollowedNotices(rig)
 
 
-def test_notices_before_the_start_and_after_it_go_to_the_entitys_users(followed: Followed) -> None:
+def test_notices_before_the_start_and_after_it_go_to_the_entitys_users(
+    followed: FollowedNotices,
+) -> None:
     followed.notify("topics/t")
     followed.notify("users/alice/clients/c")
     followed.configs.start()
@@ -57,7 +59,7 @@ def test_notices_before_the_start_and_after_it_go_to_the_entitys_users(followed:
     )
 
 
-def test_notices_that_make_no_sense_stop_nothing(followed: Followed) -> None:
+def test_notices_that_make_no_sense_stop_nothing(followed: FollowedNotices) -> None:
     zk = followed.rig.zk
     zk.create(entities.config_change_path("not_ours"), b"")
     zk.create(entities.config_change_path("config_change_x"), b"")
@@ -68,7 +70,9 @@ def test_notices_that_make_no_sense_stop_nothing(followed: Followed) -> None:
     assert followed.topics == ["topics/t"]
 
 
-def test_a_notice_that_failed_is_passed_on_again_before_later_ones(followed: Followed) -> None:
+def test_a_notice_that_failed_is_passed_on_again_before_later_ones(
+    followed: FollowedNotices,
+) -> None:
     followed.configs.start()
     followed.fails = 1
     followed.notify("topics/t")
@@ -79,7 +83,7 @@ def test_a_notice_that_failed_is_passed_on_again_before_later_ones(followed: Fol
     assert followed.topics == ["topics/t", "topics/u"]
 
 
-def test_old_notices_are_removed(followed: Followed) -> None:
+def test_old_notices_are_removed(followed: FollowedNotices) -> None:
     first = followed.notify("topics/t")
     followed.configs.start()
     clock = followed.rig.clock
@@ -94,7 +98,7 @@ def test_old_notices_are_removed(followed: Followed) -> None:
     assert followed.rig.zk.exists(TOPIC_CONFIG_CHANGES) is not None
 
 
-def test_a_new_session_is_looked_through(followed: Followed) -> None:
+def test_a_new_session_is_looked_through(followed: FollowedNotices) -> None:
     followed.configs.start()
     followed.rig.zookeeper.forget_watches()
     followed.notify("topics/t")
@@ -105,7 +109,7 @@ def test_a_new_session_is_looked_through(followed: Followed) -> None:
     assert followed.topics == ["topics/t", "topics/u"]
 
 
-def test_stopping(followed: Followed) -> None:
+def test_stopping(followed: FollowedNotices) -> None:
     followed.configs.start()
     followed.configs.stop()
     followed.configs.changes.step()  # the stop woke it, not a change

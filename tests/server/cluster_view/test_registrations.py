@@ -21,7 +21,7 @@ PLAIN = Endpoint("PLAINTEXT", "PLAINTEXT", "h", 9092)
 TLS = Endpoint("SSL", "SSL", "s", 9093)
 
 
-class World:
+class FollowedBrokers:
     def __init__(self) -> None:
         self.zk: Any = Session(FakeZooKeeper())
         self.told: list[Any] = []
@@ -37,15 +37,15 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> FollowedBrokers:
+    return FollowedBrokers()
 
 
 LIVE = {number: Broker(number, "h", 9092) for number in (1, 2)} | {3: Broker(3, "", -1)}
 
 
 @pytest.mark.scenario("security-2")
-def test_brokers_of_a_listener(world: World) -> None:
+def test_brokers_of_a_listener(world: FollowedBrokers) -> None:
     world.register(1, PLAIN, TLS)
     world.register(2, PLAIN)
     world.register(3, TLS)
@@ -56,13 +56,15 @@ def test_brokers_of_a_listener(world: World) -> None:
     assert told.brokers({}, "SSL") == {}
 
 
-def test_a_broker_not_read_yet_has_the_address_that_the_controller_tells(world: World) -> None:
+def test_a_broker_not_read_yet_has_the_address_that_the_controller_tells(
+    world: FollowedBrokers,
+) -> None:
     told = world.registrations
     assert told.brokers(LIVE, "PLAINTEXT") == {1: LIVE[1], 2: LIVE[2]}
     assert told.brokers(LIVE, "SSL") == {}
 
 
-def test_they_are_read_whenever_one_comes(world: World) -> None:
+def test_they_are_read_whenever_one_comes(world: FollowedBrokers) -> None:
     world.zk.create(znodes.BROKER_IDS, b"", makepath=True)
     world.registrations.start()
     world.register(1, TLS)
@@ -72,7 +74,7 @@ def test_they_are_read_whenever_one_comes(world: World) -> None:
 
 
 @pytest.mark.scenario("security-6")
-def test_garbage_is_passed_over(world: World) -> None:
+def test_garbage_is_passed_over(world: FollowedBrokers) -> None:
     world.write(1, b"{")
     world.register(2, TLS)
     world.registrations.start()
@@ -82,7 +84,7 @@ def test_garbage_is_passed_over(world: World) -> None:
 
 
 @pytest.mark.scenario("security-6")
-def test_endpoints_for_brokers(world: World) -> None:
+def test_endpoints_for_brokers(world: FollowedBrokers) -> None:
     world.register(1, PLAIN, TLS)
     world.register(2, PLAIN)
     told = world.registrations
@@ -96,7 +98,7 @@ def test_endpoints_for_brokers(world: World) -> None:
 
 
 def test_without_zookeeper_a_new_broker_has_no_endpoint(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: FollowedBrokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(path: str) -> None:
         raise ZkConnectionError()
@@ -105,7 +107,7 @@ def test_without_zookeeper_a_new_broker_has_no_endpoint(
     assert world.registrations.endpoint(1, "SSL", "SSL") is None
 
 
-def test_the_listener_of_the_request_counts(world: World) -> None:
+def test_the_listener_of_the_request_counts(world: FollowedBrokers) -> None:
     world.register(1, PLAIN, TLS)
     world.registrations.start()
     cache = MetadataCache(threading.Event())

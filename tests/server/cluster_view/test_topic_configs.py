@@ -11,7 +11,7 @@ from zk import znodes
 from zk.errors import SessionExpiredError, ZkConnectionError
 
 
-class Followed:
+class FollowedConfigs:
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
         for topic in ("t", "u"):
@@ -33,11 +33,11 @@ class Followed:
 
 
 @pytest.fixture
-def followed(rig: Rig) -> Followed:
-    return Followed(rig)
+def followed(rig: Rig) -> FollowedConfigs:
+    return FollowedConfigs(rig)
 
 
-def test_changes_are_applied_to_the_topics_logs_alone(followed: Followed) -> None:
+def test_changes_are_applied_to_the_topics_logs_alone(followed: FollowedConfigs) -> None:
     followed.change("t", retention_ms="5")
     assert (followed.retention("t"), followed.retention("u")) == (5, 604_800_000)
     followed.change("t")
@@ -45,7 +45,7 @@ def test_changes_are_applied_to_the_topics_logs_alone(followed: Followed) -> Non
     followed.change("nobody", retention_ms="5")
 
 
-def test_every_partition_of_the_topic_changes(followed: Followed) -> None:
+def test_every_partition_of_the_topic_changes(followed: FollowedConfigs) -> None:
     followed.rig.lead("t", 1)
     followed.change("t", retention_ms="5")
     logs = followed.rig.logs.logs
@@ -56,7 +56,7 @@ def test_every_partition_of_the_topic_changes(followed: Followed) -> None:
     "bad",
     [b"{", b"[]", b'{"version":2,"config":{}}', b'{"version":1,"config":{"retention.ms":"x"}}'],
 )
-def test_settings_that_make_no_sense_count_as_none(followed: Followed, bad: bytes) -> None:
+def test_settings_that_make_no_sense_count_as_none(followed: FollowedConfigs, bad: bytes) -> None:
     followed.change("t", retention_ms="5")
     followed.store("t", bad)
     followed.configs.changed("topics/t")
@@ -64,7 +64,7 @@ def test_settings_that_make_no_sense_count_as_none(followed: Followed, bad: byte
     assert followed.configs.log_config("t") == followed.configs.log_config("nobody")
 
 
-def test_an_outage_changes_nothing_and_is_told(followed: Followed) -> None:
+def test_an_outage_changes_nothing_and_is_told(followed: FollowedConfigs) -> None:
     followed.change("t", retention_ms="5")
     followed.rig.zk.down = True
     with pytest.raises(ZkConnectionError):
@@ -72,20 +72,22 @@ def test_an_outage_changes_nothing_and_is_told(followed: Followed) -> None:
     assert followed.retention() == 5
 
 
-def test_a_session_that_ends_meanwhile_is_no_obstacle(followed: Followed) -> None:
+def test_a_session_that_ends_meanwhile_is_no_obstacle(followed: FollowedConfigs) -> None:
     followed.change("t", retention_ms="5")
     path = znodes.topic_config_path("t")
     followed.rig.zk.fails[path] = SessionExpiredError(path=path)
     assert followed.configs.log_config("t").retention_ms == 5
 
 
-def test_settings_that_cannot_be_read_are_not_taken_for_none(followed: Followed) -> None:
+def test_settings_that_cannot_be_read_are_not_taken_for_none(followed: FollowedConfigs) -> None:
     followed.rig.zk.down = True
     with pytest.raises(ZkConnectionError):
         followed.configs.log_config("t")
 
 
 @pytest.mark.parametrize("stored", ["gzip", "nonsense"])
-def test_a_setting_without_effect_costs_the_others_nothing(followed: Followed, stored: str) -> None:
+def test_a_setting_without_effect_costs_the_others_nothing(
+    followed: FollowedConfigs, stored: str
+) -> None:
     followed.change("t", retention_ms="5", compression_type=stored, preallocate="true")
     assert followed.retention() == 5

@@ -25,7 +25,7 @@ KEY = TopicPartition("t", 0)
 CODECS = (1, 2, 3)
 
 
-class InlineProcess:
+class InlineRebuild:
     """Rebuilds all stretches at once, in this process; the lines come one by one."""
 
     exit_status: int | None = None

@@ -29,7 +29,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     all_small(monkeypatch)
 
 
-class Case:
+class PlannedLog:
     """A log with four segments, all committed, and a planner for it."""
 
     def __init__(self, directory: Path, max_bytes: int = LOTS, **changes: Any) -> None:
@@ -60,12 +60,12 @@ class Case:
 
 
 def test_sealed_segments_newest_first(tmp_path: Path) -> None:
-    case = Case(tmp_path)
+    case = PlannedLog(tmp_path)
     assert case.wanted() == case.whole(2, 1, 0)
 
 
 def test_the_rest_of_what_was_begun(tmp_path: Path) -> None:
-    case = Case(tmp_path)
+    case = PlannedLog(tmp_path)
     segment = case.log.segments[1]
     middle = segment.position_of(segment.base_offset + 20)
     assert middle is not None
@@ -78,12 +78,12 @@ def test_the_rest_of_what_was_begun(tmp_path: Path) -> None:
 
 def test_long_segments_in_stretches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rebuild_plan, "LONGEST_BYTES", 400)
-    case = Case(tmp_path)
+    case = PlannedLog(tmp_path)
     assert case.wanted() == [(2, 0, 400), (1, 0, 400), (0, 0, 400)]
 
 
 def test_the_active_segment_once_it_has_enough(tmp_path: Path) -> None:
-    case = Case(tmp_path)
+    case = PlannedLog(tmp_path)
     active = case.log.segments[3]
     case.log.config = case.log.config.override({"segment.bytes": "1000000"})
     while active.size < rebuild_plan.STRETCH_BYTES:
@@ -94,7 +94,7 @@ def test_the_active_segment_once_it_has_enough(tmp_path: Path) -> None:
 
 
 def test_the_active_segment_once_it_is_idle(tmp_path: Path) -> None:
-    case = Case(tmp_path)
+    case = PlannedLog(tmp_path)
     active = case.log.segments[3]
     produce(case.log, 2)
     case.led_until = case.log.log_end_offset
@@ -110,7 +110,7 @@ def test_the_active_segment_once_it_is_idle(tmp_path: Path) -> None:
 
 
 def test_only_what_consumers_may_see(tmp_path: Path) -> None:
-    case = Case(tmp_path)
+    case = PlannedLog(tmp_path)
     segments = case.log.segments
     case.led_until = segments[1].base_offset + 20
     stop = segments[1].position_of(case.led_until)
@@ -124,7 +124,7 @@ def test_only_what_consumers_may_see(tmp_path: Path) -> None:
     "settings", [{"cleanup.policy": "compact"}, {"compressed.sets": "normalised"}]
 )
 def test_logs_that_need_none(tmp_path: Path, settings: dict[str, str]) -> None:
-    case = Case(tmp_path)
+    case = PlannedLog(tmp_path)
     case.log.config = case.log.config.override(settings)
     assert case.plan() == ([], [], [])
 
@@ -136,13 +136,13 @@ def test_plain_logs_need_none(tmp_path: Path) -> None:
 
 
 def test_those_given_up_are_left_out(tmp_path: Path) -> None:
-    case = Case(tmp_path)
+    case = PlannedLog(tmp_path)
     case.planner.give_up(case.log.segments[1])
     assert case.wanted() == case.whole(2, 0)
 
 
 def test_room_for_the_newest(tmp_path: Path) -> None:
-    case = Case(tmp_path)
+    case = PlannedLog(tmp_path)
     segments = case.log.segments
     for segment in segments[:3]:
         case.rebuild(segment)
@@ -158,7 +158,7 @@ def test_room_for_the_newest(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_fills_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = Case(tmp_path)
+    case = PlannedLog(tmp_path)
     segments = case.log.segments
     for segment in segments[1:3]:
         case.rebuild(segment)
@@ -178,8 +178,8 @@ def test_what_may_be_used_of_a_file_system(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_each_directory_has_its_own_room(tmp_path: Path) -> None:
-    case = Case(tmp_path / "one", max_bytes=4000)
-    other = Case(tmp_path / "two")
+    case = PlannedLog(tmp_path / "one", max_bytes=4000)
+    other = PlannedLog(tmp_path / "two")
     plan = case.planner.plan([case.log, other.log])
     alone = case.plan()
     assert len(alone.wanted) == 2
@@ -188,7 +188,7 @@ def test_each_directory_has_its_own_room(tmp_path: Path) -> None:
 
 
 def test_found_after_a_restart(tmp_path: Path) -> None:
-    case = Case(tmp_path)
+    case = PlannedLog(tmp_path)
     for segment in case.log.segments[:3]:
         case.rebuild(segment)
         segment.rebuilt = None
@@ -200,13 +200,13 @@ def test_found_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_segments_that_vanish_meanwhile(tmp_path: Path) -> None:
-    case = Case(tmp_path)
+    case = PlannedLog(tmp_path)
     os.unlink(case.log.segments[1].path)
     assert case.wanted() == case.whole(2, 0)
 
 
 def test_nothing_is_remembered_of_segments_that_are_gone(tmp_path: Path) -> None:
-    case = Case(tmp_path)
+    case = PlannedLog(tmp_path)
     case.plan()
     case.planner.give_up(case.log.segments[0])
     case.planner.plan([])

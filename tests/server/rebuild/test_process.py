@@ -17,7 +17,7 @@ from kafka08.message.compression import GZIP, decompress
 from kafka08.message.scan import iter_entries
 from kafka08.server.rebuild import process as rebuilding
 from kafka08.server.rebuild.files import open_rebuilt, stored_until
-from kafka08.server.rebuild.process import Outcome, Stretch, parse_event
+from kafka08.server.rebuild.process import RebuildOutcome, Stretch, parse_event
 from tests.log.support import writable
 from tests.message.batches import batch, simple, timed, timed_wrapper
 from tests.message.sets import has_absolute_offsets
@@ -31,7 +31,7 @@ def segment(tmp_path: Path) -> LogSegment:
     return log.segments[0]
 
 
-def rebuild(segment: LogSegment, start: int, stop: int) -> Outcome:
+def rebuild(segment: LogSegment, start: int, stop: int) -> RebuildOutcome:
     with stretch_of(segment, start, stop) as stretch:
         outcome = rebuilding.rebuild(stretch)
     segment.rebuilt = open_rebuilt(segment)
@@ -199,7 +199,7 @@ def test_the_child_process(segment: LogSegment) -> None:
         process.stdout.close()
     failure = parse_event(lines[0])
     assert isinstance(failure, OSError) and failure.errno == 9
-    assert parse_event(lines[1]) == Outcome(segment.size, True)
+    assert parse_event(lines[1]) == RebuildOutcome(segment.size, True)
     segment.rebuilt = open_rebuilt(segment)
     assert stored_until(segment, segment.rebuilt) == segment.size
 

@@ -16,7 +16,7 @@ from kafka08.server.rebuild import process as rebuilding
 from kafka08.server.rebuild.process import Stretch
 from kafka08.server.rebuild.tasks import MOST_AT_ONCE, PAUSE_S, RebuildTasks, start_process
 from tests.message.sets import has_absolute_offsets, plain, wrapper
-from tests.server.rebuild.support import KEY, InlineProcess, all_small
+from tests.server.rebuild.support import KEY, InlineRebuild, all_small
 from tests.server.support import ME, PEER, Rig
 
 T = ("t", 0)
@@ -40,7 +40,7 @@ def fill(rig: Rig, sets: int = 40, codec: int = 1) -> None:
         assert answer is not None and answer[T][0] == 0
 
 
-def tasks_of(rig: Rig, start: Callable[..., Any] = InlineProcess, room: int = 1 << 30) -> Any:
+def tasks_of(rig: Rig, start: Callable[..., Any] = InlineRebuild, room: int = 1 << 30) -> Any:
     return RebuildTasks(rig.runtime, rig.logs.logs, rig.replicas.led_until, room, start)
 
 
@@ -165,7 +165,7 @@ def test_what_was_made_of_a_log_that_has_changed_since_is_not_used(
     fill(rig)
     log = rig.logs.logs[KEY]
 
-    class Changed(InlineProcess):
+    class Changed(InlineRebuild):
         def __init__(self, stretches: Sequence[Stretch]) -> None:
             change(rig)
             super().__init__(stretches)
@@ -222,7 +222,7 @@ def test_a_process_that_dies(rig: Rig) -> None:
     rig.lead()
     fill(rig)
 
-    class Dies(InlineProcess):
+    class Dies(InlineRebuild):
         def __init__(self, stretches: Sequence[Stretch]) -> None:
             super().__init__(stretches[:1])
 
@@ -244,7 +244,7 @@ def test_a_process_that_cannot_be_started(rig: Rig) -> None:
     def start(stretches: Sequence[Stretch]) -> Any:
         if errors:
             raise errors.pop()
-        return InlineProcess(stretches)
+        return InlineRebuild(stretches)
 
     tasks = tasks_of(rig, start)
     tasks.work()
@@ -264,7 +264,7 @@ def test_segments_that_need_none_are_asked_once(rig: Rig) -> None:
 
     def start(stretches: Sequence[Stretch]) -> Any:
         jobs.append(stretches)
-        return InlineProcess(stretches)
+        return InlineRebuild(stretches)
 
     tasks = tasks_of(rig, start)
     for _ in range(3):
@@ -278,7 +278,7 @@ def test_a_stop_kills_the_process(rig: Rig) -> None:
     fill(rig)
     started: list[Any] = []
 
-    class Stuck(InlineProcess):
+    class StuckRebuild(InlineRebuild):
         def __init__(self, stretches: Sequence[Stretch]) -> None:
             self.killed = False
             started.append(self)
@@ -286,7 +286,7 @@ def test_a_stop_kills_the_process(rig: Rig) -> None:
         def lines(self) -> list[bytes]:
             return []
 
-    tasks = tasks_of(rig, Stuck)
+    tasks = tasks_of(rig, StuckRebuild)
     rig.runtime.while_waiting.append(tasks.stop)
     tasks.work()
     assert started[0].killed
@@ -299,7 +299,7 @@ def test_not_too_many_at_once(rig: Rig) -> None:
 
     def start(stretches: Sequence[Stretch]) -> Any:
         jobs.append(len(stretches))
-        return InlineProcess(stretches)
+        return InlineRebuild(stretches)
 
     tasks = tasks_of(rig, start)
     tasks.work()

@@ -29,8 +29,8 @@ from kafka08.server.rebuild.view import (
     SEND,
     SEND_NOW,
     SKIP,
+    ConsumerVersions,
     ConsumerView,
-    Reader,
 )
 from tests.log.support import open_log, writable
 from tests.message.batches import batch, simple
@@ -376,8 +376,8 @@ CONTROL = 1 << 5  # the attribute of a batch that marks the end of a transaction
 def test_what_a_consumer_may_be_sent_has_a_name(tmp_path: Path) -> None:
     log, view = open_log(tmp_path), ConsumerView(ThreadRuntime())
     old, of_batches = (
-        Reader(0, is_limited=False, refusal=1),
-        Reader(BATCH, is_limited=True, refusal=1),
+        ConsumerVersions(0, is_limited=False, refusal=1),
+        ConsumerVersions(BATCH, is_limited=True, refusal=1),
     )
     message, two, marker = (
         plain([(None, b"x")], 0),
@@ -386,7 +386,9 @@ def test_what_a_consumer_may_be_sent_has_a_name(tmp_path: Path) -> None:
     )
     log.append(writable(message + two + marker), assign_offsets=False)
 
-    def decided(reader: Reader, offset: int, size: int = LOTS, **how: bool) -> tuple[int, int, int]:
+    def decided(
+        reader: ConsumerVersions, offset: int, size: int = LOTS, **how: bool
+    ) -> tuple[int, int, int]:
         how = {"is_cut": False, "converts": True, **how}
         outcome, part, following = view.decide(log.read(offset, size), offset, reader, **how)
         return outcome, len(part), following

@@ -15,7 +15,7 @@ from kafka08.common import Broker, TopicPartition
 from kafka08.log.disk import DiskFailure
 from kafka08.protocol.schemas import FetchPartition, FetchRequest, FetchTopic, OffsetsRequest
 from kafka08.server.quotas.replication import ReplicationQuota
-from kafka08.server.replication.fetchers import FetcherManager, LocalLogs, ReplicaFetcher
+from kafka08.server.replication.fetchers import LocalLogs, ReplicaFetcher, ReplicaFetcherManager
 from tests.log.support import everything
 from tests.message.sets import wrapper
 from tests.server.support import ME, PEER, Rig, message_set
@@ -49,7 +49,7 @@ class ChannelTo:
         self.closed += 1
 
 
-class Pair:
+class LeaderAndFollower:
     """A leader (broker 1) and a follower (broker 2) of t-0, and the fetcher between them."""
 
     def __init__(self, directory: Path, *, later: bool = False, **settings: Any) -> None:
@@ -118,15 +118,15 @@ class Pair:
         return everything(self.log) == everything(leaders)
 
 
-Make = Callable[..., Pair]
+Make = Callable[..., LeaderAndFollower]
 
 
 @pytest.fixture
 def make_pair(tmp_path: Path) -> Iterator[Make]:
     with ExitStack() as stack:
 
-        def make(**settings: Any) -> Pair:
-            pair = Pair(tmp_path, **settings)
+        def make(**settings: Any) -> LeaderAndFollower:
+            pair = LeaderAndFollower(tmp_path, **settings)
             stack.callback(pair.close)
             return pair
 
@@ -134,14 +134,14 @@ def make_pair(tmp_path: Path) -> Iterator[Make]:
 
 
 @pytest.fixture
-def pair(make_pair: Make) -> Pair:
+def pair(make_pair: Make) -> LeaderAndFollower:
     return make_pair()
 
 
 # Copying
 
 
-def throttled(make_pair: Make, replicas: str = "0:2") -> Pair:
+def throttled(make_pair: Make, replicas: str = "0:2") -> LeaderAndFollower:
     """A follower whose replica is behind and has used up its rate."""
     pair = make_pair(replica_fetch_max_bytes=1000100, message_max_bytes=1000)
     pair.follower.topic_settings["t"] = {"follower.replication.throttled.replicas": replicas}
@@ -161,7 +161,7 @@ def throttled(make_pair: Make, replicas: str = "0:2") -> Pair:
     return pair
 
 
-def asks_after(pair: Pair, seconds: float) -> bool:
+def asks_after(pair: LeaderAndFollower, seconds: float) -> bool:
     """Whether the follower asks for data some time later."""
     pair.follower.clock.advance(seconds)
     asked = len(pair.channel.requests)
@@ -197,7 +197,7 @@ def test_a_replica_that_has_caught_up_does_not_wait(make_pair: Make) -> None:
     assert asks_after(pair, 0)
 
 
-def test_what_the_leader_has_is_copied(pair: Pair) -> None:
+def test_what_the_leader_has_is_copied(pair: LeaderAndFollower) -> None:
     pair.leader.append("a", "b")
     pair.follow()
     pair.steps(1)
@@ -209,7 +209,7 @@ def test_what_the_leader_has_is_copied(pair: Pair) -> None:
     assert pair.asked() == [0, 2]
 
 
-def test_requests_carry_what_peers_expect(pair: Pair) -> None:
+def test_requests_carry_what_peers_expect(pair: LeaderAndFollower) -> None:
     pair.follow()
     pair.steps(1)
     (request,) = pair.channel.requests
@@ -217,7 +217,7 @@ def test_requests_carry_what_peers_expect(pair: Pair) -> None:
     assert request.topics == [FetchTopic("t", [FetchPartition(0, 0, 1048576, log_start_offset=0)])]
 
 
-def test_stored_bytes_are_copied_verbatim(pair: Pair) -> None:
+def test_stored_bytes_are_copied_verbatim(pair: LeaderAndFollower) -> None:
     pair.leader.produce(("t", 0, wrapper(message_set("a", "b"), 1)))
     pair.leader.append("c")
     pair.follow()
@@ -259,7 +259,7 @@ def test_an_entry_larger_than_a_fetch_sets_the_partition_aside(make_pair: Make) 
     assert pair.same()
 
 
-def test_one_bad_partition_does_not_stop_the_others(pair: Pair) -> None:
+def test_one_bad_partition_does_not_stop_the_others(pair: LeaderAndFollower) -> None:
     pair.leader.lead(partition=1, replicas=[ME, PEER])
     pair.leader.append("a")
     pair.leader.append("b", partition=1)
@@ -286,7 +286,7 @@ def test_one_bad_partition_does_not_stop_the_others(pair: Pair) -> None:
     assert pair.same()
 
 
-def test_nothing_is_fetched_for_a_full_disk(pair: Pair) -> None:
+def test_nothing_is_fetched_for_a_full_disk(pair: LeaderAndFollower) -> None:
     """Otherwise it would enter the isr with nothing to write, and delay the next write."""
     pair.leader.append("a")
     pair.follow()
@@ -324,7 +324,7 @@ def test_without_quota_it_is_silent_until_the_leader_does_without_it(
     assert pair.same()
 
 
-def test_errors_in_the_answer_set_the_partition_aside(pair: Pair) -> None:
+def test_errors_in_the_answer_set_the_partition_aside(pair: LeaderAndFollower) -> None:
     pair.follow()
     pair.leader.follow()  # it leads no more: 6
     pair.steps(1)
@@ -335,7 +335,7 @@ def test_errors_in_the_answer_set_the_partition_aside(pair: Pair) -> None:
     assert pair.follower.clock.now == before + 1.0
 
 
-def test_a_leader_that_is_away_is_tried_again_after_a_while(pair: Pair) -> None:
+def test_a_leader_that_is_away_is_tried_again_after_a_while(pair: LeaderAndFollower) -> None:
     pair.follow()
     pair.channel.error = ConnectionRefusedError("as told")
     before = pair.follower.clock.now
@@ -348,7 +348,9 @@ def test_a_leader_that_is_away_is_tried_again_after_a_while(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_answers_for_what_was_removed_meanwhile_are_dropped(pair: Pair, again: bool) -> None:
+def test_answers_for_what_was_removed_meanwhile_are_dropped(
+    pair: LeaderAndFollower, again: bool
+) -> None:
     pair.leader.append("a")
     pair.follow()
 
@@ -366,7 +368,7 @@ def test_answers_for_what_was_removed_meanwhile_are_dropped(pair: Pair, again: b
 # Comparing before cutting
 
 
-def test_a_common_tail_above_the_high_watermark_is_kept(pair: Pair) -> None:
+def test_a_common_tail_above_the_high_watermark_is_kept(pair: LeaderAndFollower) -> None:
     for data in (message_set("a", "b"), message_set("c")):
         pair.leader.produce(("t", 0, data))
     pair.alone(message_set("a", "b"), message_set("c"))
@@ -379,7 +381,7 @@ def test_a_common_tail_above_the_high_watermark_is_kept(pair: Pair) -> None:
     assert pair.copy.high_watermark == 3
 
 
-def test_a_tail_that_differs_is_cut_where_it_does(pair: Pair) -> None:
+def test_a_tail_that_differs_is_cut_where_it_does(pair: LeaderAndFollower) -> None:
     for texts in (("a", "b"), ("c",), ("d",)):
         pair.leader.append(*texts)
     pair.alone(message_set("a", "b"), message_set("X"), message_set("Y"), message_set("Z"))
@@ -391,7 +393,7 @@ def test_a_tail_that_differs_is_cut_where_it_does(pair: Pair) -> None:
     assert pair.same()
 
 
-def test_an_entry_longer_than_all_the_leader_has_is_cut(pair: Pair) -> None:
+def test_an_entry_longer_than_all_the_leader_has_is_cut(pair: LeaderAndFollower) -> None:
     pair.leader.append("a")
     pair.leader.append("b")
     pair.alone(message_set("a"), message_set("longer than that" * 10))
@@ -400,7 +402,7 @@ def test_an_entry_longer_than_all_the_leader_has_is_cut(pair: Pair) -> None:
     assert pair.same()
 
 
-def test_a_tail_beyond_the_leaders_end_is_cut(pair: Pair) -> None:
+def test_a_tail_beyond_the_leaders_end_is_cut(pair: LeaderAndFollower) -> None:
     pair.leader.append("a")
     pair.alone(message_set("a"), message_set("b"))
     pair.follow()
@@ -409,7 +411,7 @@ def test_a_tail_beyond_the_leaders_end_is_cut(pair: Pair) -> None:
     assert pair.same()
 
 
-def test_while_comparing_the_leader_is_told_only_what_is_sure(pair: Pair) -> None:
+def test_while_comparing_the_leader_is_told_only_what_is_sure(pair: LeaderAndFollower) -> None:
     """Else it would count records that are about to be cut."""
     pair.leader.append("a", "b")
     pair.alone(message_set("X", "Y"))
@@ -450,7 +452,7 @@ def test_comparing_goes_on_where_a_fetch_ended(make_pair: Make) -> None:
 # Deleted records
 
 
-def start_file(pair: Pair) -> str:
+def start_file(pair: LeaderAndFollower) -> str:
     path = pair.follower.directory / "log-start-offset-checkpoint"
     return path.read_text() if path.exists() else ""
 
@@ -503,7 +505,7 @@ def test_a_leader_that_does_not_tell_is_asked_as_ever(make_pair: Make, later: bo
     assert first == (0 if later else -1)
 
 
-def test_a_high_watermark_below_the_log(pair: Pair) -> None:
+def test_a_high_watermark_below_the_log(pair: LeaderAndFollower) -> None:
     """A new leader may know a lower one; retention has deleted what is below ours."""
     pair.leader.append(*"abcd")
     pair.follow()
@@ -521,7 +523,7 @@ def test_a_high_watermark_below_the_log(pair: Pair) -> None:
 # Out of range
 
 
-def test_a_follower_behind_the_leaders_start_starts_over_there(pair: Pair) -> None:
+def test_a_follower_behind_the_leaders_start_starts_over_there(pair: LeaderAndFollower) -> None:
     pair.leader.append(*"abc")
     log = pair.leader.replicas.partitions[T].any_log()
     log.truncate_fully_and_start_at(10)
@@ -543,7 +545,7 @@ def test_a_follower_behind_the_leaders_start_starts_over_there(pair: Pair) -> No
     assert pair.same()
 
 
-def ahead(pair: Pair) -> None:
+def ahead(pair: LeaderAndFollower) -> None:
     """The follower has committed more than the leader has: an unclean election."""
     pair.leader.append("a")
     pair.alone(message_set("a"), message_set("b"), message_set("c"))
@@ -551,7 +553,7 @@ def ahead(pair: Pair) -> None:
     pair.follow()
 
 
-def test_a_follower_ahead_of_its_leader_truncates(pair: Pair) -> None:
+def test_a_follower_ahead_of_its_leader_truncates(pair: LeaderAndFollower) -> None:
     ahead(pair)
     pair.steps(1)
     assert pair.log.log_end_offset == 1 and pair.truncated == 1
@@ -569,7 +571,7 @@ def test_where_unclean_election_is_off_it_stays_out_instead(make_pair: Make) -> 
 
 
 @pytest.mark.parametrize("time", [-1, -2])
-def test_who_leads_by_now_cuts_nothing(pair: Pair, time: int) -> None:
+def test_who_leads_by_now_cuts_nothing(pair: LeaderAndFollower, time: int) -> None:
     if time == -1:
         ahead(pair)
     else:
@@ -587,7 +589,7 @@ def test_who_leads_by_now_cuts_nothing(pair: Pair, time: int) -> None:
     assert pair.log.log_end_offset == 3 and pair.truncated == 0
 
 
-def test_a_leader_that_cannot_say_sets_the_partition_aside(pair: Pair) -> None:
+def test_a_leader_that_cannot_say_sets_the_partition_aside(pair: LeaderAndFollower) -> None:
     ahead(pair)
 
     def away(request: Any) -> None:
@@ -603,7 +605,9 @@ def test_a_leader_that_cannot_say_sets_the_partition_aside(pair: Pair) -> None:
     assert pair.same()
 
 
-def test_a_partition_whose_directory_has_failed_is_dropped(pair: Pair, caplog: Any) -> None:
+def test_a_partition_whose_directory_has_failed_is_dropped(
+    pair: LeaderAndFollower, caplog: Any
+) -> None:
     pair.leader.append("a")
     pair.follow()
     log = pair.log
@@ -619,8 +623,8 @@ def test_a_partition_whose_directory_has_failed_is_dropped(pair: Pair, caplog: A
 # The manager
 
 
-def manager(rig: Rig) -> FetcherManager:
-    return FetcherManager(
+def manager(rig: Rig) -> ReplicaFetcherManager:
+    return ReplicaFetcherManager(
         rig.config,
         rig.runtime,
         LocalLogs(rig.logs, rig.effects, rig.replicas.disk_failed),
@@ -683,7 +687,7 @@ def test_stopping_ends_all_and_starts_none_any_more(rig: Rig) -> None:
     assert fetchers.fetchers == []
 
 
-def test_stopping_closes_the_channel_before_it_waits(pair: Pair) -> None:
+def test_stopping_closes_the_channel_before_it_waits(pair: LeaderAndFollower) -> None:
     pair.follow()
     pair.fetcher.start()
     closed_at_join = []

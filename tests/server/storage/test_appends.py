@@ -182,8 +182,8 @@ def test_more_bytes_give_more_room(rig: Rig) -> None:
     """Large sets that inflate like ordinary data are accepted."""
     small, large = memoryview(bytes(1000)), memoryview(bytes(20 << 20))
     key = TopicPartition(*T)
-    assert appends.Room({key: small}).left == appends.REQUEST_BYTES
-    assert appends.Room({key: large}).left == appends.REQUEST_RATIO * len(large)
+    assert appends.InflateBudget({key: small}).left == appends.REQUEST_BYTES
+    assert appends.InflateBudget({key: large}).left == appends.REQUEST_RATIO * len(large)
 
 
 def test_many_partitions_are_gone_through_in_turns(

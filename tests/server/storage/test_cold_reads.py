@@ -23,7 +23,7 @@ from kafka08.log.segments.freshness import FRESH_MS
 from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import OffsetsPartition, OffsetsRequest, OffsetsTopic
 from tests.page_cache import is_in_memory
-from tests.server.replication.test_fetchers import Pair
+from tests.server.replication.test_fetchers import LeaderAndFollower
 from tests.server.support import ME, PEER, Rig, by_key, message_set
 
 COUNT, SIZE = 30, 20_000
@@ -243,7 +243,7 @@ def test_loading_group_offsets(rig: Rig, watch: Watch) -> None:
 
 
 def test_a_follower_that_compares_its_tail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pair = Pair(tmp_path)
+    pair = LeaderAndFollower(tmp_path)
     sets = [message_set(str(number) * SIZE) for number in range(10)]
     pair.alone(*sets)
     for data in sets:

@@ -9,13 +9,13 @@ import pytest
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.errors import InvalidMessageError, InvalidRecordError, InvalidTopicError
 from kafka08.server.storage.appends import Appends
-from kafka08.server.storage.writes import Produce, Sender
+from kafka08.server.storage.writes import Produce, ProducerVersions
 from tests.server.support import Rig, message_set
 
 KEY = TopicPartition("t", 0)
 
 
-def produce_of(rig: Rig, sender: Sender, acks: int = -1) -> Produce:
+def produce_of(rig: Rig, sender: ProducerVersions, acks: int = -1) -> Produce:
     appends = Appends(rig.runtime, rig.replicas, rig.view.long_work)
     return Produce(rig.replicas, appends, rig.view, sender, {}, acks)
 
@@ -26,7 +26,7 @@ def test_the_end_of_a_set_is_required(
 ) -> None:
     rig = Rig(tmp_path)
     rig.lead()
-    for sender, start in ((Sender(), 0), (Sender(reads_start=False), -1)):
+    for sender, start in ((ProducerVersions(), 0), (ProducerVersions(reads_start=False), -1)):
         produce = produce_of(rig, sender, acks)
         answer = produce.append(KEY, memoryview(bytearray(message_set("a"))))
         assert (answer.error, answer.log_start_offset) == (0, start)
@@ -41,7 +41,7 @@ def test_a_sender_gets_a_code_that_it_knows(tmp_path: Path) -> None:
         ((), InvalidRecordError.code),
         ((InvalidRecordError,), InvalidMessageError.code),
     ):
-        produce = produce_of(rig, Sender(unknown, one_batch=True))
+        produce = produce_of(rig, ProducerVersions(unknown, one_batch=True))
         assert produce.append(KEY, memoryview(bytearray(message_set("a")))).error == code
         internal = produce.append(TopicPartition(OFFSETS_TOPIC, 0), memoryview(b""))
         assert internal.error == InvalidTopicError.code
