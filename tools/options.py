@@ -19,9 +19,6 @@ It parses, and reads values by name::
         args.has("list"); args.value("partitions"); args.values("topic")
         return 0
 
-    if __name__ == "__main__":
-        raise SystemExit(run_tool(main))
-
 ``value`` gives the default when the option is absent (None without one) and refuses an option
 given twice; ``values`` gives all. As in joptsimple those errors, like bad numbers, come only when
 a value is read. Tools need not catch anything: ``run_tool`` turns OptionError, UsageError,
@@ -356,13 +353,13 @@ def parse_key_values(pairs: Iterable[str]) -> dict[str, str]:
     return parsed
 
 
-def run_tool(main: Callable[[list[str]], int], argv: Sequence[str] | None = None) -> int:
+def run_tool(main: Callable[[list[str]], int], argv: Sequence[str]) -> int:
     """Run a tool's ``main(argv)`` and return its exit status, 1 for every error it lets out.
 
     A signal ends the process from within, with 128 + its number.
     """
     with shutdown.catching_signals():
-        return run_main(main, sys.argv[1:] if argv is None else argv)
+        return run_main(main, argv)
 
 
 def run_main(main: Callable[[list[str]], int], argv: Sequence[str]) -> int:

@@ -28,7 +28,7 @@ from kafka08.security.acls import (
 )
 from tools import admin_command, bootstrap
 from tools.admin.acl_sources import AclSource, RemoteAcls, ZooKeeperAcls
-from tools.options import Arguments, OptionParser, parse_key_values, run_tool
+from tools.options import Arguments, OptionParser, parse_key_values
 from zk.znodes import MalformedNodeError
 
 PARSER = OptionParser(
@@ -336,7 +336,3 @@ def _lines(acls: Iterable[Acl]) -> str:
         f"permissionType={acl.permission.name})"
         for acl in acls
     )
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

@@ -20,7 +20,7 @@ from kafka08.errors import ConfigError, KafkaError
 from kafka08.security.scram import HASHES
 from tools import admin_command, bootstrap
 from tools.admin import config_values, remote_configs, remote_users
-from tools.options import Arguments, OptionError, OptionParser, run_tool
+from tools.options import Arguments, OptionError, OptionParser
 from zk import entities, entity_configs
 from zk.client import ZkClient
 from zk.entities import BROKERS, CLIENTS, DEFAULT, ENTITY_TYPES, IPS, TOPICS, USERS
@@ -298,7 +298,3 @@ def _named(client: ZkClient, parts: Parts) -> Iterator[Parts]:
                 yield from _named(client, (*parts[:depth], named, *parts[depth + 1 :]))
             return
     yield parts
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

@@ -11,7 +11,6 @@ from pathlib import Path
 from kafka08 import properties as properties_file
 from kafka08.connect.worker import Worker
 from kafka08.errors import ConfigError
-from tools.options import run_tool
 from tools.shutdown import at_end
 
 USAGE = (
@@ -47,7 +46,3 @@ def _add(worker: Worker, path: str) -> None:
         worker.add(properties_file.load(path))
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

@@ -10,13 +10,12 @@ from __future__ import annotations
 import heapq
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kafka08.errors import KafkaError
 from kafka08.java_dates import ISO_8601, iso_millis
-from tools.options import Arguments, OptionParser, UsageError, run_tool
+from tools.options import Arguments, OptionParser, UsageError
 from tools.output import stdout
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2},[0-9]{3}")
@@ -149,7 +148,3 @@ def _is_wanted(line: str, wanted: Wanted) -> bool:
     if named is None or wanted.topic not in (None, named[1]):
         return False
     return not wanted.partitions or int(named[3]) in wanted.partitions
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

@@ -15,7 +15,7 @@ from contextlib import closing, suppress
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.zookeeper import access_of
 from tools import admin_command
-from tools.options import OptionParser, run_tool
+from tools.options import OptionParser
 from zk.access import OPEN, Acl, acl_of
 from zk.client import ZkClient
 from zk.errors import NoNodeError
@@ -111,7 +111,3 @@ def _check_paths(client: ZkClient) -> None:
     for path in ROOTS:
         if path not in _OFTEN_ABSENT and client.exists(path) is None:
             raise ConfigError(f"{path} does not exist, so {client.connect} is not a cluster")
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

@@ -25,7 +25,6 @@ from kafka08 import commands
 from kafka08 import properties as java_properties
 from kafka08.errors import ConfigError
 from kafka08.log4j import option_words
-from tools.options import run_tool
 
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 LOG_CONFIG = Path(commands.HOME, "config", "zookeeper-log4j2.properties")
@@ -179,7 +178,3 @@ def main(argv: list[str]) -> int:
         print(error, file=sys.stderr)
         return 1
     _become(words)
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from kafka08 import properties
 from kafka08.zookeeper import access_of
 from kafka08.zookeeper_settings import ZooKeeperSecurity
-from tools.options import run_tool
 from tools.shutdown import at_end
 from zk.access import UNSECURED, NodeAccess
 from zk.client import Stat, ZkClient
@@ -428,7 +427,3 @@ def wrapper_main(argv: list[str]) -> int:
             if not shell.execute(line):
                 break
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

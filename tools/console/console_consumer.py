@@ -28,7 +28,7 @@ from tools.broker_list import broker_list
 from tools.console.deserializers import Deserializer, deserializer_named
 from tools.console.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_named
 from tools.groups.nodes import delete_group, has_offsets
-from tools.options import Arguments, OptionError, OptionParser, parse_key_values, run_tool
+from tools.options import Arguments, OptionError, OptionParser, parse_key_values
 from tools.output import abandon_stdout, stdout
 from tools.perf.csv_metrics import CSV_OPTIONS, csv_metrics
 from tools.shutdown import at_end, hold
@@ -304,7 +304,3 @@ def _say(event: str) -> None:
         output = stdout()
         output.write(f"{event}\n".encode())
         output.flush()
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

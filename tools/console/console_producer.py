@@ -22,7 +22,7 @@ from kafka08.producer.producer import Producer
 from kafka08.producer.serializers import load
 from tools.broker_list import broker_list
 from tools.console.line_headers import HeadersParser, LineError, is_true
-from tools.options import Arguments, OptionParser, parse_key_values, run_tool
+from tools.options import Arguments, OptionParser, parse_key_values
 from tools.shutdown import at_end
 
 callback_logger = logging.getLogger(
@@ -315,7 +315,3 @@ def new_producer_properties(args: Arguments) -> dict[str, str]:
             properties["linger.ms"] = "0"
     properties.setdefault("client.id", "console-producer")
     return properties
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

@@ -21,7 +21,7 @@ from kafka08.runtime import Runtime
 from tools import admin_command
 from tools.broker_list import broker_list
 from tools.console.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_named
-from tools.options import Arguments, OptionParser, parse_key_values, run_tool
+from tools.options import Arguments, OptionParser, parse_key_values
 from tools.output import abandon_stdout, stdout
 
 logger = logging.getLogger("kafka.tools.SimpleConsumerShell$")
@@ -216,7 +216,3 @@ def _show(message: AnyMessage, reading: Reading, formatter: MessageFormatter) ->
             raise
         logger.exception("Error processing message, skipping this message: ")
         return 0
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

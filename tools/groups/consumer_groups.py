@@ -26,7 +26,7 @@ from kafka08.settings import INT
 from tools import admin_command
 from tools.broker_list import broker_list
 from tools.groups import tables
-from tools.options import Arguments, OptionError, OptionParser, UsageError, run_tool
+from tools.options import Arguments, OptionError, OptionParser, UsageError
 
 logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")
 
@@ -432,7 +432,3 @@ def _delete_by_brokers(admin: GroupAdmin, args: Arguments) -> int:
     if deleted:
         print(f"\nThese consumer groups were deleted successfully: {names}")
     return admin_command.failure_status()
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

@@ -6,7 +6,6 @@ stand in for partitions it has nothing for. Failures are printed to stdout and e
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 
 from kafka08 import admin
@@ -22,7 +21,7 @@ from kafka08.groups.members import topic_partitions
 from kafka08.network.channel import Channel, Connect
 from kafka08.runtime import Runtime
 from tools import admin_command
-from tools.options import OptionParser, run_tool
+from tools.options import OptionParser
 from zk import registry, znodes
 from zk.client import ZkClient
 from zk.errors import NoNodeError
@@ -216,7 +215,3 @@ class OffsetChecker:
 def _text(error: BaseException) -> str:
     """OSError without its number, as the JVM has it."""
     return str(getattr(error, "strerror", None) or error)
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

@@ -8,12 +8,11 @@ ZooKeeper is passed over. Knows nothing of offsets kept in Kafka.
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 
 from tools import admin_command
-from tools.options import OptionParser, run_tool
+from tools.options import OptionParser
 from zk import znodes
 from zk.client import ZkClient
 
@@ -67,7 +66,3 @@ def _line(client: ZkClient, path: str) -> Iterator[str]:
     offset = found[0].decode(errors="replace")
     yield f"{path}:{offset}\n"
     logger.debug("%s => %s", path, offset)
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

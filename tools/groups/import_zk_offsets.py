@@ -13,7 +13,7 @@ from contextlib import closing
 
 from kafka08.errors import KafkaError
 from tools import admin_command
-from tools.options import OptionParser, run_tool
+from tools.options import OptionParser
 from zk.client import ZkClient
 
 logger = logging.getLogger("kafka.tools.ImportZkOffsets$")
@@ -76,7 +76,3 @@ def store(client: ZkClient, offsets: Mapping[str, str]) -> None:
             client.create_or_set(path, offset.encode())
         except (KafkaError, ValueError) as error:
             print(admin_command.stack_trace(error), end="", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

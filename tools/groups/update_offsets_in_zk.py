@@ -6,7 +6,6 @@ Mirrors kafka.tools.UpdateOffsetsInZK: ``earliest`` or ``latest``, a consumer's 
 
 from __future__ import annotations
 
-import sys
 from contextlib import closing
 
 from kafka08 import admin, properties
@@ -18,7 +17,6 @@ from kafka08.errors import KafkaError
 from kafka08.groups import nodes
 from kafka08.network.channel import Channel, Connect
 from tools import admin_command
-from tools.options import run_tool
 from zk import registry
 from zk.client import ZkClient
 
@@ -82,7 +80,3 @@ def _offset(
         channel=channel,
     ) as consumer:
         return consumer.earliest_or_latest(tp, time)
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

@@ -8,12 +8,11 @@ printed. Exits 0 for both verdicts, or 1 for a failure with KAFKA_TOOLS_STRICT_E
 from __future__ import annotations
 
 import logging
-import sys
 from contextlib import closing
 
 from kafka08.groups.members import GroupMembers, read_group
 from tools import admin_command
-from tools.options import OptionParser, run_tool
+from tools.options import OptionParser
 from zk.client import ZkClient
 
 logger = logging.getLogger("kafka.tools.VerifyConsumerRebalance$")
@@ -66,7 +65,3 @@ def _log_idle_topics(found: GroupMembers) -> None:
     for topic, partitions in found.partitions.items():
         if partitions and topic not in owned:
             logger.error("No owners for any partitions for topic %s", topic)
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

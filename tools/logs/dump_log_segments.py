@@ -38,7 +38,7 @@ from kafka08.message.leaves import inflated_records
 from kafka08.message.sets import iter_messages
 from kafka08.producer.serializers import load
 from tools.logs.scala_order import hash_map_order
-from tools.options import OptionParser, run_tool
+from tools.options import OptionParser
 
 Decoder = Callable[[bytes], object]
 Pairs = dict[str, list[tuple[int, int]]]
@@ -331,7 +331,3 @@ def _base_offset(path: str) -> int:
     if not stem.isascii() or not stem.isdigit():
         raise KafkaError(f'For input string: "{stem}"')
     return int(stem)
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

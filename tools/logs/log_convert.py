@@ -33,7 +33,7 @@ from kafka08.progress import Progress
 from kafka08.runtime import SystemClock
 from tools.logs import conversion, log_dirs
 from tools.logs.conversion import Done, NotWalkableError, SegmentLimits
-from tools.options import Arguments, OptionParser, run_tool
+from tools.options import Arguments, OptionParser
 from tools.shutdown import at_end
 
 
@@ -297,7 +297,3 @@ def _write_report(path: str, done: dict[str, list[Converted]], dry_run: bool) ->
     with open(path, "w", encoding="utf-8") as file:
         json.dump(report, file, indent=2)
         file.write("\n")
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

@@ -27,7 +27,7 @@ from tools.broker_list import broker_list
 from tools.logs import log_dirs
 from tools.logs.conversion import SegmentLimits, base_of
 from tools.logs.log_repair import Leaders, NotRepairableError, Segment, repair
-from tools.options import Arguments, OptionParser, run_tool
+from tools.options import Arguments, OptionParser
 from tools.shutdown import at_end
 
 INTACT, DAMAGED, UNSEALED, SEALED, REPAIRED, GONE = (
@@ -250,7 +250,3 @@ def _as_json(verdict: Verdict) -> dict[str, object]:
         "damage": verdict.damage,
         "remark": verdict.remark,
     }
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import random
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -25,7 +24,7 @@ from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.errors import KafkaError
 from kafka08.message.sets import iter_messages
 from kafka08.producer.kafka_producer import KafkaProducer
-from tools.options import OptionParser, run_tool
+from tools.options import OptionParser
 from tools.shutdown import at_end
 
 _IDLE_MS = 20_000
@@ -249,7 +248,3 @@ class JavaRandom:
     def _next(self) -> int:
         self._seed = (self._seed * 0x5DEECE66D + 0xB) & ((1 << 48) - 1)
         return self._seed >> 17
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

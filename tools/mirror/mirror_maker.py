@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +35,7 @@ from tools.mirror.channel import DataChannel
 from tools.mirror.modern import SETTLE_S, ModernReader, ModernTarget, check_library
 from tools.mirror.page import serve
 from tools.mirror.pipeline import Copier, SourceMessage, SourceReader, Target, Window
-from tools.options import Arguments, OptionParser, run_tool
+from tools.options import Arguments, OptionParser
 from tools.shutdown import at_end, hold
 
 logger = logging.getLogger("kafka.tools.MirrorMaker$")
@@ -371,7 +370,3 @@ def _add_modern_source(
         reader = ModernReader(given, topics, window, commit_interval_ms=int(interval))
         mirror.add_source(reader)
         mirror.add_readers([reader], window)
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

@@ -7,7 +7,6 @@ Mirrors kafka.tools.ReplayLogProducer, which ends after ten seconds without a me
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import Mapping
 from itertools import islice
@@ -23,7 +22,7 @@ from kafka08.producer.kafka_producer import KafkaProducer
 from tools import admin_command
 from tools.broker_list import broker_list
 from tools.groups.nodes import delete_group
-from tools.options import Arguments, OptionParser, parse_key_values, run_tool
+from tools.options import Arguments, OptionParser, parse_key_values
 from tools.perf.perf_options import run_threads
 from tools.shutdown import at_end, hold
 
@@ -132,7 +131,3 @@ def _consumer_config(args: Arguments, given: Mapping[str, str]) -> ConsumerConfi
         fetch_message_max_bytes=1024 * 1024,
         socket_receive_buffer_bytes=2 * 1024 * 1024,
     )
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

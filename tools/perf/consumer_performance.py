@@ -7,7 +7,6 @@ whatever happened, and the rate between two reports is not cut to a multiple of 
 from __future__ import annotations
 
 import random
-import sys
 import time
 import traceback
 
@@ -17,7 +16,7 @@ from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.consumer.stream import KafkaStream
 from tools.groups.nodes import delete_group
-from tools.options import Arguments, OptionParser, run_tool
+from tools.options import Arguments, OptionParser
 from tools.perf.perf_options import (
     CONSUMED_HEADER,
     DETAILED_HEADER,
@@ -142,7 +141,3 @@ def _settings(args: Arguments) -> dict[str, str]:
         "consumer.timeout.ms": str(IDLE_MS),
         "num.consumer.fetchers": str(args.value("num-fetch-threads")),
     }
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

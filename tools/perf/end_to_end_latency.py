@@ -15,7 +15,6 @@ from kafka08.consumer.connector import ConsumerConnector
 from kafka08.errors import KafkaError
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
-from tools.options import run_tool
 from tools.shutdown import at_end
 
 USAGE = (
@@ -84,7 +83,3 @@ def _number(text: str) -> int:
         return int(text)
     except ValueError:
         raise NumberError(f'For input string: "{text}"') from None
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

@@ -15,7 +15,6 @@ from typing import Any
 from kafka08.errors import KafkaError
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
-from tools.options import run_tool
 from tools.perf.perf_options import MEGABYTE, decimal, follow, rate
 
 REPORT_MS = 5000
@@ -162,7 +161,3 @@ def _settings(words: list[str]) -> dict[str, str]:
             raise ArgumentError(f"Invalid property: {word}")
         settings[key] = value
     return KafkaProducerConfig.known(settings)
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import random
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +17,7 @@ from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.producer import Producer
 from kafka08.settings import COMPRESSION_CODECS
 from tools.broker_list import broker_list
-from tools.options import Arguments, OptionParser, run_tool
+from tools.options import Arguments, OptionParser
 from tools.perf.csv_metrics import CSV_OPTIONS, csv_metrics
 from tools.perf.perf_options import (
     MEGABYTE,
@@ -265,7 +264,3 @@ def _summary(sendings: list[Sending], options: PerfOptions, begin: float, end: f
         decimal(rate(messages, end - begin)),
     ]
     return ", ".join(columns)
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

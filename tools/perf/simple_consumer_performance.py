@@ -5,7 +5,6 @@ Unlike there, a fetch goes on where the last one ended; the original adds bytes 
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,7 +15,7 @@ from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import raise_for_code
 from kafka08.message.sets import iter_messages
 from tools import admin_command
-from tools.options import OptionParser, run_tool
+from tools.options import OptionParser
 from tools.perf.perf_options import (
     CONSUMED_HEADER,
     DETAILED_HEADER,
@@ -135,7 +134,3 @@ def _summary(
 ) -> str:
     times = [options.show_time(begin), options.show_time(end)]
     return ", ".join(times + consumed(fetch_size, reader.bytes, reader.messages, end - begin))
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

@@ -16,7 +16,7 @@ from kafka08.errors import KafkaError, later_name
 from kafka08.runtime import Runtime
 from tools import admin_command
 from tools.broker_list import broker_list
-from tools.options import OptionParser, run_tool
+from tools.options import OptionParser
 
 CLIENT_ID = "GetOffsetShell"
 
@@ -103,7 +103,3 @@ def _print_offsets(
         else:
             offsets = [offset]
     print(f"{tp.topic}:{tp.partition}:{','.join(map(str, offsets))}")
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

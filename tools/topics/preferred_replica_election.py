@@ -6,13 +6,12 @@ elects, where the preferred replica is alive and in sync.
 
 from __future__ import annotations
 
-import sys
 from contextlib import closing
 
 from kafka08 import admin
 from kafka08.topics.elections import parse_partitions, scala_set, start
 from tools import admin_command
-from tools.options import Arguments, OptionParser, run_tool
+from tools.options import Arguments, OptionParser
 
 PARSER = OptionParser(
     "This tool causes leadership for each partition to be transferred back to the "
@@ -48,7 +47,3 @@ def _run(args: Arguments) -> None:
             partitions = list(admin.fetch_assignments(client, admin.list_topics(client)))
         start(client, partitions)
     print(f"Successfully started preferred replica election for partitions {scala_set(partitions)}")
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

@@ -5,7 +5,6 @@ Mirrors kafka.admin.ReassignPartitionsCommand. The tool only asks; the controlle
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -24,7 +23,7 @@ from kafka08.topics.moves import (
     start,
 )
 from tools import admin_command
-from tools.options import Arguments, OptionParser, run_tool
+from tools.options import Arguments, OptionParser
 from tools.shutdown import at_end
 from zk import znodes
 from zk.client import ZkClient
@@ -189,7 +188,3 @@ def _current(client: ZkClient, partitions: Iterable[TopicPartition]) -> str:
 
 def _as_json(partitions: Mapping[TopicPartition, Sequence[int]]) -> str:
     return znodes.encode_reassignment(partitions).decode()
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

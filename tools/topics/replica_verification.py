@@ -8,7 +8,6 @@ the start. Wrappers of compressed messages are compared as a whole.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -27,7 +26,7 @@ from kafka08.protocol import schemas
 from kafka08.runtime import Clock, Runtime, SystemClock
 from tools import admin_command
 from tools.broker_list import broker_list
-from tools.options import Arguments, OptionParser, run_tool
+from tools.options import Arguments, OptionParser
 
 CLIENT_ID = "replicaVerificationTool"
 
@@ -250,7 +249,3 @@ def _time_text(millis: int) -> str:
     """Local time as ``2015-06-01 12:00:00,123``."""
     moment = datetime.fromtimestamp(millis // 1000)
     return f"{moment:%Y-%m-%d %H:%M:%S},{millis % 1000:03d}"
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))

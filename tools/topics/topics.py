@@ -8,13 +8,12 @@ releases, whose failures exit 1.
 from __future__ import annotations
 
 import logging
-import sys
 from contextlib import closing
 
 from kafka08.config import TOPIC_KEYS
 from kafka08.topics.topics import BrokerTopics, ZooKeeperTopics
 from tools import admin_command, bootstrap
-from tools.options import Arguments, OptionParser, run_tool
+from tools.options import Arguments, OptionParser
 from tools.topics import actions
 
 logger = logging.getLogger("kafka.admin.TopicCommand$")
@@ -139,7 +138,3 @@ def _check_later_options(args: Arguments) -> None:
             PARSER.check_required(args, "partitions")
     elif args.has("zookeeper") and args.has("create") and not args.has("replica-assignment"):
         PARSER.check_required(args, "partitions", "replication-factor")
-
-
-if __name__ == "__main__":
-    sys.exit(run_tool(main))
