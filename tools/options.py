@@ -98,6 +98,12 @@ class HelpRequested(Exception):
     """``--help`` was given; the usage is for stdout, exit 0."""
 
 
+class NumberFormatError(KafkaError):
+    """A word in place of a number, in an argument that no option names."""
+
+    java_class = "java.lang.NumberFormatException"
+
+
 class UsageError(Exception):
     """A refused command line whose whole text, usage included, is for stderr; exit 1."""
 
@@ -333,6 +339,14 @@ def _is_number(kind: ArgumentKind, text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def parse_number(text: str, kind: ArgumentKind = INTEGER) -> int:
+    """A whole number as the JVM parses it. Raises NumberFormatError."""
+    try:
+        return int(kind.convert(text))
+    except ValueError:
+        raise NumberFormatError(f'For input string: "{text}"') from None
 
 
 def parse_key_values(pairs: Iterable[str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ leader and returns the response; what it raises is raised.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from kafka08.client import requests
@@ -74,10 +75,25 @@ class Position:
 
 
 class PartitionReader:
-    """Reads ``tp`` through ``call``, a connection to its leader."""
+    """Reads ``tp`` through ``call``, a connection to its leader, or to another replica with a
+    ``replica_id`` that may. At its end a fetch waits up to ``max_wait_ms`` for more."""
 
-    def __init__(self, call: Call, tp: TopicPartition, position: Position) -> None:
-        self._call = call
+    def __init__(
+        self,
+        call: Call,
+        tp: TopicPartition,
+        position: Position,
+        *,
+        max_wait_ms: int = 0,
+        replica_id: int = schemas.CONSUMER_REPLICA_ID,
+    ) -> None:
+        self._fetch = partial(
+            fetch,
+            call,
+            max_wait_ms=max_wait_ms,
+            min_bytes=1 if max_wait_ms else 0,
+            replica_id=replica_id,
+        )
         self._tp = tp
         self._position = position
 
@@ -95,7 +111,7 @@ class PartitionReader:
         position = self._position
         while True:
             begin = position.offset
-            entry = fetch(self._call, {self._tp: begin}, position.size)[self._tp]
+            entry = self._fetch({self._tp: begin}, position.size)[self._tp]
             raise_for_code(entry.error)
             data: Any = entry.message_set or b""
             if not data:

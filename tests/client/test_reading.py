@@ -73,6 +73,17 @@ def test_the_largest_fetch_has_a_limit(cluster: FakeCluster) -> None:
     assert (caught.value.offset, caught.value.size) == (0, 300)
 
 
+def test_a_reader_may_wait_at_the_end_of_a_replica(cluster: FakeCluster) -> None:
+    call = cluster.channel("b0", 9090).call
+    waiting = PartitionReader(call, T0, Position(0), max_wait_ms=5, replica_id=-2)
+    assert not waiting.read()
+    reader(cluster, 0).read()
+    assert [request[:3] for request in cluster.sent(schemas.FetchRequest)] == [
+        (-2, 5, 1),
+        (-1, 0, 0),
+    ]
+
+
 def test_the_errors_of_the_leader_are_raised(cluster: FakeCluster) -> None:
     with pytest.raises(OffsetOutOfRangeError):
         reader(cluster, 5).read()

@@ -290,13 +290,12 @@ def connect(monkeypatch: pytest.MonkeyPatch, module: ModuleType, cluster: FakeCl
     def client(*args: Any, **options: Any) -> ClusterClient:
         return ClusterClient(*args, **{**options, "channel": cluster.channel})
 
-    monkeypatch.setattr(module, "ClusterClient", client)
-
     def consumer(host: str, port: int, **options: Any) -> SimpleConsumer:
         return SimpleConsumer(host, port, channel=cluster.channel, **options)
 
-    if hasattr(module, "SimpleConsumer"):
-        monkeypatch.setattr(module, "SimpleConsumer", consumer)
+    for name, made in (("ClusterClient", client), ("SimpleConsumer", consumer)):
+        if hasattr(module, name):
+            monkeypatch.setattr(module, name, made)
 
 
 class Channel:

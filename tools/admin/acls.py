@@ -26,7 +26,7 @@ from kafka08.security.acls import (
     Resource,
     ResourceType,
 )
-from tools import admin_command, bootstrap
+from tools import admin_command, brokers
 from tools.admin.acl_sources import AclSource, RemoteAcls, ZooKeeperAcls
 from tools.options import Arguments, OptionParser, parse_key_values
 from zk.znodes import MalformedNodeError
@@ -130,7 +130,7 @@ def main(argv: list[str]) -> int:
 @contextlib.contextmanager
 def _source(args: Arguments) -> Iterator[AclSource]:
     if args.has("bootstrap-server"):
-        with bootstrap.connect(PARSER, args) as admin:
+        with brokers.admin_client(PARSER, args) as admin:
             yield RemoteAcls(AclClient(admin))
         return
     given = parse_key_values(args.values("authorizer-properties"))

@@ -18,7 +18,7 @@ from kafka08.admin import InvalidArgumentError
 from kafka08.client.admin import AdminClient
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.security.scram import HASHES
-from tools import admin_command, bootstrap
+from tools import admin_command, brokers
 from tools.admin import config_values, remote_configs, remote_users
 from tools.options import Arguments, OptionError, OptionParser
 from zk import entities, entity_configs
@@ -121,7 +121,7 @@ def _ask_brokers(parts: Parts, args: Arguments) -> None:
             "--bootstrap-server is for topics, brokers and users with a name; others need "
             "--zookeeper"
         )
-    with bootstrap.connect(PARSER, args) as client:
+    with brokers.admin_client(PARSER, args) as client:
         if is_user:
             _ask_about_user(client, name, args)
         elif args.has("describe"):

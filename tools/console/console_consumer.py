@@ -24,7 +24,7 @@ from kafka08.consumer.standalone import NO_OFFSET, StandaloneConsumer
 from kafka08.consumer.stream import KafkaStream
 from kafka08.metrics.meters import Meter
 from kafka08.zookeeper_settings import ZooKeeperSecurity
-from tools.broker_list import broker_list
+from tools.brokers import broker_list
 from tools.console.deserializers import Deserializer, deserializer_named
 from tools.console.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_named
 from tools.groups.nodes import delete_group, has_offsets

@@ -20,7 +20,7 @@ from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.producer import Producer
 from kafka08.producer.serializers import load
-from tools.broker_list import broker_list
+from tools.brokers import broker_list
 from tools.console.line_headers import HeadersParser, LineError, is_true
 from tools.options import Arguments, OptionParser, parse_key_values
 from tools.shutdown import at_end

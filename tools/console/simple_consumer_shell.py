@@ -7,43 +7,28 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import partial
 
 from kafka08.client.cluster import ClusterClient
-from kafka08.client.security import runtime_of
+from kafka08.client.reading import PartitionReader, Position
 from kafka08.common import EARLIEST_TIME, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
-from kafka08.errors import raise_for_code
 from kafka08.message.entry import AnyMessage
 from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import DEBUG_REPLICA_ID
-from kafka08.runtime import Runtime
-from tools import admin_command
-from tools.broker_list import broker_list
+from tools import admin_command, brokers
 from tools.console.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_named
 from tools.options import Arguments, OptionParser, parse_key_values
-from tools.output import abandon_stdout, stdout
+from tools.output import abandon_stdout
 
 logger = logging.getLogger("kafka.tools.SimpleConsumerShell$")
 
 LEADER = -1
-MIN_BYTES = 1
 
 
 class ShellError(Exception):
     """The request cannot be met; the text goes to stderr, the exit status is 1."""
-
-
-class Reading(NamedTuple):
-    """The partition to read, and how its messages are shown."""
-
-    tp: TopicPartition
-    fetch_size: int
-    max_wait_ms: int
-    max_messages: int
-    print_offsets: bool
-    skip_on_error: bool
-    stop_at_end: bool
 
 
 PARSER = OptionParser(
@@ -73,59 +58,44 @@ def main(argv: list[str]) -> int:
     args = PARSER.parse_command(argv, "broker-list", "topic", "partition")
     formatter = formatter_named(args.value("formatter"), parse_key_values(args.values("property")))
     tp = TopicPartition(args.value("topic"), args.value("partition"))
-    runtime = runtime_of(admin_command.command_config(args))
+    client_id, runtime = args.value("clientId"), brokers.runtime(args)
     try:
-        broker = _replica(args, tp, runtime)
-        offset = _start(args, broker, tp, runtime)
+        with brokers.cluster_client(PARSER, args, "broker-list", client_id, runtime) as cluster:
+            broker = _replica(cluster, tp, args.value("replica"))
+        connect = partial(
+            SimpleConsumer, broker.host, broker.port, client_id=client_id, runtime=runtime
+        )
+        offset = _start(connect, tp, args.value("offset"))
     except ShellError as refusal:
         print(refusal, file=sys.stderr)
         return 1
-    reading = Reading(
-        tp,
-        args.value("fetchsize"),
-        args.value("max-wait-ms"),
-        args.value("max-messages"),
-        args.has("print-offsets"),
-        args.has("skip-message-on-error"),
-        args.has("no-wait-at-logend"),
-    )
-    with SimpleConsumer(
-        broker.host,
-        broker.port,
-        timeout_ms=10000,
-        client_id=args.value("clientId"),
-        runtime=runtime,
-    ) as consumer:
+    with connect(timeout_ms=10000) as consumer:
+        reader = PartitionReader(
+            consumer.call,
+            tp,
+            Position(offset, args.value("fetchsize")),
+            max_wait_ms=args.value("max-wait-ms"),
+            replica_id=DEBUG_REPLICA_ID,
+        )
         try:
-            _read(consumer, reading, offset, formatter)
+            _print_all(reader, tp, args, formatter)
         except BrokenPipeError:
             print("Unable to write to standard out, closing consumer.", file=sys.stderr)
             abandon_stdout()
             return 1
         except Exception:
             logger.exception(
-                "Error consuming topic, partition, replica (%s, %d, %d)",
-                tp.topic,
-                tp.partition,
-                args.value("replica"),
+                "Error consuming topic, partition, replica (%s, %d, %d)", *tp, args.value("replica")
             )
         finally:
             formatter.close()
     return 0
 
 
-def _replica(args: Arguments, tp: TopicPartition, runtime: Runtime) -> Broker:
+def _replica(cluster: ClusterClient, tp: TopicPartition, replica: int) -> Broker:
     """The broker to read from."""
-    endpoints = broker_list(PARSER, args.value("broker-list"))
-    replica = args.value("replica")
-    with ClusterClient(
-        endpoints,
-        client_id=args.value("clientId"),
-        timeout_ms=args.value("max-wait-ms"),
-        runtime=runtime,
-    ) as cluster:
-        response = cluster.fetch_metadata([tp.topic])
-    if [found.topic for found in response.topics] != [tp.topic]:
+    response = cluster.fetch_metadata([tp.topic])
+    if [each.topic for each in response.topics] != [tp.topic]:
         raise ShellError(
             f"Error: no valid topic metadata for topic: {tp.topic}, what we get from server is "
             f"only: {response.topics}"
@@ -133,36 +103,29 @@ def _replica(args: Arguments, tp: TopicPartition, runtime: Runtime) -> Broker:
     partitions = {p.partition: p for p in response.topics[0].partitions}
     if tp.partition not in partitions:
         raise ShellError(f"Error: partition {tp.partition} does not exist for topic {tp.topic}")
-    found = partitions[tp.partition]
-    brokers = {broker.node_id: Broker(*broker[:3]) for broker in response.brokers}
+    partition = partitions[tp.partition]
+    live = {broker.node_id: Broker(*broker[:3]) for broker in response.brokers}
     if replica == LEADER:
-        if found.leader not in brokers:
+        if partition.leader not in live:
             raise ShellError(
                 "Error: user speicifies to fetch from leader for partition "
                 f"({tp.topic}, {tp.partition}) which has not been elected yet"
             )
-        return brokers[found.leader]
-    if replica not in found.replicas or replica not in brokers:
+        return live[partition.leader]
+    if replica not in partition.replicas or replica not in live:
         raise ShellError(
             f"Error: replica {replica} does not exist for partition ({tp.topic}, {tp.partition})"
         )
-    return brokers[replica]
+    return live[replica]
 
 
-def _start(args: Arguments, broker: Broker, tp: TopicPartition, runtime: Runtime) -> int:
+def _start(connect: Callable[..., SimpleConsumer], tp: TopicPartition, offset: int) -> int:
     """The first offset to read."""
-    offset: int = args.value("offset")
     if offset < EARLIEST_TIME:
         raise ShellError(f"Invalid starting offset: {offset}")
     if offset >= 0:
         return offset
-    with SimpleConsumer(
-        broker.host,
-        broker.port,
-        timeout_ms=30000,
-        client_id=args.value("clientId"),
-        runtime=runtime,
-    ) as consumer:
+    with connect(timeout_ms=30000) as consumer:
         try:
             return consumer.earliest_or_latest(tp, offset, replica_id=DEBUG_REPLICA_ID)
         except Exception as error:
@@ -171,40 +134,30 @@ def _start(args: Arguments, broker: Broker, tp: TopicPartition, runtime: Runtime
             ) from error
 
 
-def _read(
-    consumer: SimpleConsumer, reading: Reading, offset: int, formatter: MessageFormatter
+def _print_all(
+    reader: PartitionReader, tp: TopicPartition, args: Arguments, formatter: MessageFormatter
 ) -> None:
-    left = reading.max_messages
-    tp = reading.tp
+    left = args.value("max-messages")
     while left > 0:
-        entry = consumer.fetch(
-            {tp: offset},
-            reading.fetch_size,
-            max_wait_ms=reading.max_wait_ms,
-            min_bytes=MIN_BYTES,
-            replica_id=DEBUG_REPLICA_ID,
-        )[tp]
-        raise_for_code(entry.error)
-        start = offset
-        records: Any = entry.message_set
-        for message in iter_messages(records):
-            if message.offset >= offset and left > 0:
-                offset = message.offset + 1
-                left -= _show(message, reading, formatter)
-        if offset == start and reading.stop_at_end:
+        begin = reader.offset
+        data = reader.read()
+        for message in iter_messages(data):
+            if message.offset >= begin and left > 0:
+                left -= _show(message, args, formatter)
+        if not data and args.has("no-wait-at-logend"):
             print(
                 f"Terminating. Reached the end of partition ({tp.topic}, {tp.partition}) "
-                f"at offset {offset}",
+                f"at offset {begin}",
                 flush=True,
             )
             return
 
 
-def _show(message: AnyMessage, reading: Reading, formatter: MessageFormatter) -> int:
+def _show(message: AnyMessage, args: Arguments, formatter: MessageFormatter) -> int:
     """Print one message; how many were (0 when it is skipped)."""
-    output = stdout()
+    output = sys.stdout.buffer
     try:
-        if reading.print_offsets:
+        if args.has("print-offsets"):
             output.write(b"next offset = %d\n" % (message.offset + 1))
         formatter.write_to(message.key, message.value, output)
         output.flush()
@@ -212,7 +165,7 @@ def _show(message: AnyMessage, reading: Reading, formatter: MessageFormatter) ->
     except BrokenPipeError:
         raise
     except Exception:
-        if not reading.skip_on_error:
+        if not args.has("skip-message-on-error"):
             raise
         logger.exception("Error processing message, skipping this message: ")
         return 0

@@ -24,7 +24,7 @@ from kafka08.groups.reset import Offsets, Plan
 from kafka08.groups.storage import CommittedOffsets
 from kafka08.settings import INT
 from tools import admin_command
-from tools.broker_list import broker_list
+from tools.brokers import broker_list
 from tools.groups import tables
 from tools.options import Arguments, OptionError, OptionParser, UsageError
 

@@ -23,7 +23,7 @@ from kafka08.log.directory import parse_log_name
 from kafka08.log.segments import integrity
 from kafka08.log.segments.integrity import Seal
 from kafka08.progress import Progress
-from tools.broker_list import broker_list
+from tools.brokers import broker_list
 from tools.logs import log_dirs
 from tools.logs.conversion import SegmentLimits, base_of
 from tools.logs.log_repair import Leaders, NotRepairableError, Segment, repair

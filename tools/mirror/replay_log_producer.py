@@ -20,7 +20,7 @@ from kafka08.consumer.stream import KafkaStream
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
 from tools import admin_command
-from tools.broker_list import broker_list
+from tools.brokers import broker_list
 from tools.groups.nodes import delete_group
 from tools.options import Arguments, OptionParser, parse_key_values
 from tools.perf.perf_options import run_threads

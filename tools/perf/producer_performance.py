@@ -16,7 +16,7 @@ from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.producer import Producer
 from kafka08.settings import COMPRESSION_CODECS
-from tools.broker_list import broker_list
+from tools.brokers import broker_list
 from tools.options import Arguments, OptionParser
 from tools.perf.csv_metrics import CSV_OPTIONS, csv_metrics
 from tools.perf.perf_options import (

@@ -9,14 +9,12 @@ import sys
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.client.requests import NO_OFFSET
-from kafka08.client.security import runtime_of
 from kafka08.common import LATEST_TIME, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError, later_name
 from kafka08.runtime import Runtime
-from tools import admin_command
-from tools.broker_list import broker_list
-from tools.options import OptionParser
+from tools import admin_command, brokers
+from tools.options import OptionParser, parse_number
 
 CLIENT_ID = "GetOffsetShell"
 
@@ -43,20 +41,17 @@ def main(argv: list[str]) -> int:
     """Prints ``topic:partition:offset,offset``; partitions that cannot be asked go to stderr."""
     args = PARSER.parse_command(argv)
     by_message = args.has("bootstrap-server")
-    brokers = "bootstrap-server" if by_message else "broker-list"
-    PARSER.check_required(args, brokers, "topic", *(() if by_message else ("time",)))
+    servers = "bootstrap-server" if by_message else "broker-list"
+    PARSER.check_required(args, servers, "topic", *(() if by_message else ("time",)))
     PARSER.check_invalid(args, "bootstrap-server", "broker-list", "offsets")
-    endpoints = broker_list(PARSER, args.value(brokers))
     topic = args.value("topic")
-    wanted = [int(word) for word in args.value("partitions").split(",") if word]
+    numbers = [parse_number(word) for word in args.value("partitions").split(",") if word]
     time = args.value("time") if args.has("time") else LATEST_TIME
     count = None if by_message and time >= 0 else args.value("offsets")
-    runtime = runtime_of(admin_command.command_config(args))
-    with ClusterClient(
-        endpoints, client_id=CLIENT_ID, timeout_ms=args.value("max-wait-ms"), runtime=runtime
-    ) as cluster:
+    runtime = brokers.runtime(args)
+    with brokers.cluster_client(PARSER, args, servers, CLIENT_ID, runtime) as cluster:
         response = cluster.refresh([topic])
-        if [found.topic for found in response.topics] != [topic]:
+        if [each.topic for each in response.topics] != [topic]:
             print(
                 f"Error: no valid topic metadata for topic: {topic},  probably the topic does "
                 "not exist, run kafka-list-topic.sh to verify",
@@ -66,9 +61,9 @@ def main(argv: list[str]) -> int:
         if name := later_name(response.topics[0].error):
             print(f"Error: topic {topic}: {name}", file=sys.stderr)
             return 1
-        known = [partition.partition for partition in response.topics[0].partitions]
-        for partition in wanted or known:
-            if partition in known:
+        existing = [partition.partition for partition in response.topics[0].partitions]
+        for partition in numbers or existing:
+            if partition in existing:
                 _print_offsets(cluster, TopicPartition(topic, partition), time, count, runtime)
             else:
                 print(f"Error: partition {partition} does not exist", file=sys.stderr)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from kafka08.client import log_offsets
-from kafka08.client.cluster import ClusterClient, Endpoint
+from kafka08.client.cluster import ClusterClient
 from kafka08.client.routing import Answers, ask_leaders, by_leader
-from kafka08.client.security import runtime_of
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.filters import Whitelist
 from kafka08.consumer.simple import SimpleConsumer
@@ -24,8 +24,7 @@ from kafka08.errors import KafkaError, LeaderNotAvailableError, UnknownError
 from kafka08.message.scan import iter_entries
 from kafka08.protocol import schemas
 from kafka08.runtime import Clock, Runtime, SystemClock
-from tools import admin_command
-from tools.broker_list import broker_list
+from tools import admin_command, brokers
 from tools.options import Arguments, OptionParser
 
 CLIENT_ID = "replicaVerificationTool"
@@ -61,18 +60,17 @@ def main(argv: list[str]) -> int:
     """Runs until it is interrupted, or until replicas hold different offsets (1)."""
     args = PARSER.parse_command(argv, "broker-list")
     whitelist = Whitelist(args.value("topic-white-list"))
-    endpoints = broker_list(PARSER, args.value("broker-list"))
-    max_wait_ms = args.value("max-wait-ms")
-    runtime = runtime_of(admin_command.command_config(args))
-    topics, brokers = _metadata(endpoints, max_wait_ms, whitelist, runtime)
+    runtime = brokers.runtime(args)
+    with brokers.cluster_client(PARSER, args, "broker-list", CLIENT_ID, runtime) as cluster:
+        topics, live = _metadata(cluster, whitelist)
     replicas = _replicas(topics)
     if not replicas:
         raise UnknownError("No replica of any such topic is there to verify")
-    offsets = _first_offsets(topics, brokers, args.value("time"), runtime)
+    offsets = _first_offsets(topics, live, args.value("time"), runtime)
     verifier = Verifier(offsets, SystemClock(), args.value("report-interval-ms"))
-    print(f"{_now_text()}: verification process is started.")
+    print(f"{verifier.now()}: verification process is started.")
     try:
-        _run(verifier, replicas, brokers, args, runtime)
+        _run(verifier, replicas, live, args, runtime)
     except OffsetMismatchError as error:
         print(error)
     return 1
@@ -82,12 +80,10 @@ def main(argv: list[str]) -> int:
 
 
 def _metadata(
-    endpoints: Iterable[Endpoint], timeout_ms: int, whitelist: Whitelist, runtime: Runtime
+    cluster: ClusterClient, whitelist: Whitelist
 ) -> tuple[list[schemas.TopicMetadata], dict[int, Broker]]:
-    with ClusterClient(
-        endpoints, client_id=CLIENT_ID, timeout_ms=timeout_ms, runtime=runtime
-    ) as cluster:
-        response = cluster.refresh()
+    """The topics to verify, and the live brokers by id."""
+    response = cluster.fetch_metadata(())
     topics = [t for t in response.topics if whitelist.allows(t.topic, exclude_internal=False)]
     return topics, {broker.node_id: Broker(*broker[:3]) for broker in response.brokers}
 
@@ -162,8 +158,8 @@ def _run(
     with ThreadPoolExecutor(len(replicas), "ReplicaFetcher") as executor:
         while True:
             copies: dict[TopicPartition, dict[int, Copy]] = {}
-            for broker_id, found in zip(replicas, executor.map(fetch, replicas), strict=True):
-                for tp, copy in found.items():
+            for broker_id, fetched in zip(replicas, executor.map(fetch, replicas), strict=True):
+                for tp, copy in fetched.items():
                     copies.setdefault(tp, {})[broker_id] = copy
             for line in verifier.verify(copies):
                 print(line)
@@ -174,14 +170,11 @@ def fetch_copies(
     partitions: Iterable[TopicPartition],
 ) -> dict[TopicPartition, Copy]:
     """One broker's copies, empty ones if it does not answer."""
-    try:
-        found = fetch()
-    except (OSError, KafkaError):
-        found = {}
-    return {
-        tp: Copy(found[tp].high_watermark, found[tp].message_set) if tp in found else Copy()
-        for tp in partitions
-    }
+    copies = dict.fromkeys(partitions, Copy())
+    with suppress(OSError, KafkaError):
+        for tp, entry in fetch().items():
+            copies[tp] = Copy(entry.high_watermark, entry.message_set)
+    return copies
 
 
 class Verifier:
@@ -226,23 +219,19 @@ class Verifier:
             for replica, entry in zip(other_ids, others, strict=True):
                 if entry.offset != first.offset:
                     raise OffsetMismatchError(
-                        f"{self._now()}: partition {tp}: replica {first_id}'s offset "
+                        f"{self.now()}: partition {tp}: replica {first_id}'s offset "
                         f"{first.offset} doesn't match replica {replica}'s offset {entry.offset}"
                     )
                 if entry.crc != first.crc:
                     yield (
-                        f"{self._now()}: partition {tp} has unmatched checksum at offset "
+                        f"{self.now()}: partition {tp} has unmatched checksum at offset "
                         f"{entry.offset}; replica {first_id}'s checksum {first.crc}; "
                         f"replica {replica}'s checksum {entry.crc}"
                     )
             self.offsets[tp] = first.offset + 1
 
-    def _now(self) -> str:
+    def now(self) -> str:
         return _time_text(self._clock.millis())
-
-
-def _now_text() -> str:
-    return _time_text(SystemClock().millis())
 
 
 def _time_text(millis: int) -> str:

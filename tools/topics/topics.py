@@ -12,7 +12,7 @@ from contextlib import closing
 
 from kafka08.config import TOPIC_KEYS
 from kafka08.topics.topics import BrokerTopics, ZooKeeperTopics
-from tools import admin_command, bootstrap
+from tools import admin_command, brokers
 from tools.options import Arguments, OptionParser
 from tools.topics import actions
 
@@ -88,7 +88,7 @@ def main(argv: list[str]) -> int:
 
 def _over_the_wire(action: str, args: Arguments) -> int:
     """0, or 1 for a failure: what later releases exit with."""
-    with bootstrap.connect(PARSER, args) as client:
+    with brokers.admin_client(PARSER, args) as client:
         try:
             actions.run(action, BrokerTopics(client), args)
         except BrokenPipeError:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.server.admin_support import AdminRig
 from tests.tools.command import Command
-from tools import bootstrap
+from tools import brokers
 from tools.admin import acls
 
 BOB = ("--allow-principal", "User:bob")
@@ -38,7 +38,7 @@ def make_tool(
 ) -> Callable[..., RemoteAcls]:
     def make(**settings: Any) -> RemoteAcls:
         rig = AdminRig(tmp_path, **settings)
-        monkeypatch.setattr(bootstrap, "AdminClient", rig.client)
+        monkeypatch.setattr(brokers, "AdminClient", rig.client)
         return RemoteAcls(rig, capsys)
 
     return make

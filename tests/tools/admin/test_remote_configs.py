@@ -8,7 +8,7 @@ import pytest
 
 from tests.server.admin_support import AdminRig
 from tests.tools.command import Command
-from tools import bootstrap
+from tools import brokers
 from tools.admin import configs
 from tools.options import UsageError
 
@@ -29,7 +29,7 @@ def tool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> RemoteConfigs:
     rig = AdminRig(tmp_path, modern=True, ssl_key_password="secret")
-    monkeypatch.setattr(bootstrap, "AdminClient", rig.client)
+    monkeypatch.setattr(brokers, "AdminClient", rig.client)
     rig.create("t", [1, 2], retention_ms="1000")
     return RemoteConfigs(rig, capsys)
 

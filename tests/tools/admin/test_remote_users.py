@@ -11,7 +11,7 @@ import pytest
 from kafka08.security.scram import credential_of, decode_credential
 from tests.server.admin_support import AdminRig
 from tests.tools.command import Command
-from tools import bootstrap
+from tools import brokers
 from tools.admin import configs
 
 ALICE = ("--entity-type", "users", "--entity-name", "alice o'x")
@@ -37,7 +37,7 @@ def tool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> RemoteUsers:
     rig = AdminRig(tmp_path, modern=True)
-    monkeypatch.setattr(bootstrap, "AdminClient", rig.client)
+    monkeypatch.setattr(brokers, "AdminClient", rig.client)
     return RemoteUsers(rig, capsys)
 
 

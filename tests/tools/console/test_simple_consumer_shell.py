@@ -6,6 +6,7 @@ import pytest
 
 from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster, connect
+from tools import brokers
 from tools.console import simple_consumer_shell
 from tools.console.simple_consumer_shell import main
 from tools.options import UsageError
@@ -17,7 +18,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     cluster.create("t", 1)
     cluster.append("t", 0, b"a", b"b", b"c", codec=1)
     cluster.append("t", 0, b"d")
-    connect(monkeypatch, simple_consumer_shell, cluster)
+    for module in (brokers, simple_consumer_shell):
+        connect(monkeypatch, module, cluster)
     return cluster
 
 
@@ -37,6 +39,13 @@ def test_to_the_end_of_the_log(cluster: FakeCluster, capfdbinary: Any) -> None:
 def test_start_inside_a_compressed_set_with_offsets(cluster: FakeCluster, capfdbinary: Any) -> None:
     assert run("--offset", "2", "--print-offsets", "--max-messages", "2") == 0
     assert capfdbinary.readouterr().out == b"next offset = 3\nc\nnext offset = 4\nd\n"
+
+
+def test_a_message_that_does_not_fit_is_fetched_with_more(
+    cluster: FakeCluster, capfdbinary: Any
+) -> None:
+    assert run("--fetchsize", "20", "--no-wait-at-logend") == 0
+    assert capfdbinary.readouterr().out == b"a\nb\nc\nd\n" + END
 
 
 def test_latest(cluster: FakeCluster, capfdbinary: Any) -> None:

@@ -13,7 +13,7 @@ from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import MetadataRequest
 from tests.server.admin_support import AdminRig
 from tests.tools.command import Command
-from tools import admin_command, bootstrap
+from tools import admin_command, brokers
 from tools.topics import topics
 
 FAILED = "Error while executing topic command : "
@@ -49,7 +49,7 @@ def make_tool(
 ) -> Callable[..., RemoteTopics]:
     def make(**settings: Any) -> RemoteTopics:
         rig = AdminRig(tmp_path, **settings)
-        monkeypatch.setattr(bootstrap, "AdminClient", rig.client)
+        monkeypatch.setattr(brokers, "AdminClient", rig.client)
         monkeypatch.setattr(admin_command, "connect", None)
         return RemoteTopics(rig, capsys)
 

@@ -8,7 +8,8 @@ from kafka08.common import TopicPartition
 from kafka08.protocol import schemas
 from kafka08.protocol.negotiation import NoApiVersionsError
 from tests.fakes.cluster import FakeCluster, connect
-from tools.options import UsageError, run_main
+from tools import brokers
+from tools.options import NumberFormatError, UsageError, run_main
 from tools.topics import get_offset_shell
 from tools.topics.get_offset_shell import main
 
@@ -18,7 +19,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     cluster = FakeCluster()
     cluster.create("t", 3)
     cluster.append("t", 0, b"a", b"b")
-    connect(monkeypatch, get_offset_shell, cluster)
+    for module in (brokers, get_offset_shell):
+        connect(monkeypatch, module, cluster)
     return cluster
 
 
@@ -40,6 +42,11 @@ def test_chosen_and_missing_partitions(cluster: FakeCluster, capsys: Any) -> Non
         "Error: partition 2 does not have a leader. Skip getting offsets\n"
         "Error: partition 9 does not exist\n"
     )
+
+
+def test_a_partition_that_is_no_number() -> None:
+    with pytest.raises(NumberFormatError, match='For input string: "x"'):
+        run("--partitions", "0,x")
 
 
 def test_unknown_topic_prints_nothing(cluster: FakeCluster, capsys: Any) -> None:

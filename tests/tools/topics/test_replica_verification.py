@@ -12,6 +12,7 @@ from kafka08.message.sets import encode_set
 from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster, connect
 from tests.fakes.runtime import FakeClock
+from tools import brokers
 from tools.options import UsageError
 from tools.topics import replica_verification
 from tools.topics.replica_verification import Copy, OffsetMismatchError, Verifier, fetch_copies
@@ -122,7 +123,8 @@ def cluster_of(leader: int, sets: dict[int, bytes]) -> FakeCluster:
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     def with_cluster(cluster: FakeCluster, *words: str) -> int:
-        connect(monkeypatch, replica_verification, cluster)
+        for module in (brokers, replica_verification):
+            connect(monkeypatch, module, cluster)
         return replica_verification.main(["--broker-list", "h:1", "--time", "-2", *words])
 
     return with_cluster
