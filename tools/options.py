@@ -34,34 +34,26 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
+from kafka08 import settings
 from kafka08.errors import KafkaError
+from kafka08.settings import NumberFormatError
 from tools import shutdown
 from tools.output import abandon_stdout
 from tools.usage import usage_table
 
 
 class ArgumentKind(NamedTuple):
-    """The type of an option's argument: the JVM's name and the conversion (ValueError)."""
+    """The type of an option's argument: the JVM's name and the conversion, which raises
+    NumberFormatError."""
 
     java_class: str
     convert: Callable[[str], Any]
 
 
-def _integer(bits: int) -> Callable[[str], int]:
-    limit = 1 << (bits - 1)
-
-    def convert(text: str) -> int:
-        if not re.fullmatch(r"[+-]?[0-9]+", text) or not -limit <= int(text) < limit:
-            raise ValueError(text)
-        return int(text)
-
-    return convert
-
-
 STRING = ArgumentKind("java.lang.String", str)
-INTEGER = ArgumentKind("java.lang.Integer", _integer(32))
-LONG = ArgumentKind("java.lang.Long", _integer(64))
-DOUBLE = ArgumentKind("java.lang.Double", float)
+INTEGER = ArgumentKind("java.lang.Integer", settings.INT.parse)
+LONG = ArgumentKind("java.lang.Long", settings.LONG.parse)
+DOUBLE = ArgumentKind("java.lang.Double", settings.DOUBLE.parse)
 _KINDS = {None: STRING, "Integer": INTEGER, "Long": LONG, "Double": DOUBLE}
 # An option as a table declares it: --name <Kind: argument>  What it does. (default: value)
 # Compiled for the first table, as a broker imports this module and has none.
@@ -98,10 +90,10 @@ class HelpRequested(Exception):
     """``--help`` was given; the usage is for stdout, exit 0."""
 
 
-class NumberFormatError(KafkaError):
-    """A word in place of a number, in an argument that no option names."""
+class ToolError(KafkaError):
+    """Why a tool cannot do what it is asked."""
 
-    java_class = "java.lang.NumberFormatException"
+    java_class = "kafka.common.KafkaException"
 
 
 class UsageError(Exception):
@@ -183,7 +175,7 @@ class Arguments:
         assert option.kind is not None, f"{option.name} takes no value"
         try:
             return option.kind.convert(text)
-        except ValueError:
+        except NumberFormatError:
             raise ArgumentConversionError(
                 f"Cannot convert argument '{text}' of option ['{option.name}'] "
                 f"to class {option.kind.java_class}"
@@ -336,17 +328,9 @@ def _is_number(kind: ArgumentKind, text: str) -> bool:
         return False
     try:
         kind.convert(text)
-    except ValueError:
+    except NumberFormatError:
         return False
     return True
-
-
-def parse_number(text: str, kind: ArgumentKind = INTEGER) -> int:
-    """A whole number as the JVM parses it. Raises NumberFormatError."""
-    try:
-        return int(kind.convert(text))
-    except ValueError:
-        raise NumberFormatError(f'For input string: "{text}"') from None
 
 
 def parse_key_values(pairs: Iterable[str]) -> dict[str, str]:

@@ -28,7 +28,7 @@ _log = Path(tempfile.gettempdir(), f"zookeeper-{os.getpid()}", "log")
 
 
 @functools.cache
-def _start() -> str | zookeeper_server.StartError:
+def _start() -> str | zookeeper_server.NoServerError:
     """Its address, or why there is none."""
     directory = _log.parent
     directory.mkdir()
@@ -44,7 +44,7 @@ def _start() -> str | zookeeper_server.StartError:
         words = zookeeper_server.command(
             [str(config)], {**os.environ, "KAFKA_HEAP_OPTS": _JVM, "KAFKA_OPTS": ""}
         )
-    except zookeeper_server.StartError as error:
+    except zookeeper_server.NoServerError as error:
         return error
     log = _log.open("wb")
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -73,7 +73,7 @@ def _await_port(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
 def address() -> str:
     """host:port, or skip the test."""
     started = _start()
-    if isinstance(started, zookeeper_server.StartError):
+    if isinstance(started, zookeeper_server.NoServerError):
         pytest.skip(f"no ZooKeeper: {started}")
     return started
 

@@ -66,7 +66,7 @@ PARSER = OptionParser(
 )
 
 
-class Part(NamedTuple):
+class EntityPart(NamedTuple):
     """An entity type and a name as it is stored; None: every name."""
 
     kind: str
@@ -82,7 +82,7 @@ class Part(NamedTuple):
         return f"{title} '{entities.desanitize(self.name) if quoted else self.name}'"
 
 
-Parts = tuple[Part, ...]
+Parts = tuple[EntityPart, ...]
 """One part, or a user and a client."""
 
 
@@ -163,7 +163,7 @@ def _parts(args: Arguments) -> Parts:
     ]
     _check_names(args, kinds, given)
     names: list[str | None] = [*given, None, None]
-    parts = [Part(kind, name) for kind, name in zip(kinds, names, strict=False)]
+    parts = [EntityPart(kind, name) for kind, name in zip(kinds, names, strict=False)]
     return tuple(reversed(parts)) if kinds[0] == CLIENTS else tuple(parts)
 
 
@@ -277,7 +277,7 @@ def _ask_password(mechanism: str) -> str:
 
 
 def _describe(client: ZkClient, parts: Parts, args: Arguments) -> None:
-    all_users = parts == (Part(USERS, None),)
+    all_users = parts == (EntityPart(USERS, None),)
     for each in _named(client, parts):
         settings = entity_configs.fetch(client, _path(each))
         # A user may have a node only because its clients have settings.

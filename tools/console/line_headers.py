@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafka08.errors import KafkaError
+from tools.options import ToolError
 
 Headers = list[tuple[str, "bytes | None"]]
 
 
-class LineError(KafkaError):
+class LineError(ToolError):
     """A line is not what the properties say."""
-
-    java_class = "kafka.common.KafkaException"
 
 
 def is_true(properties: Mapping[str, str], key: str) -> bool:

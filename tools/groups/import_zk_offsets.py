@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 
+from kafka08.admin import InvalidArgumentError
 from kafka08.errors import KafkaError
 from tools import admin_command
 from tools.options import OptionParser
@@ -23,10 +24,6 @@ class NoOffsetError(KafkaError):
     """A line without a colon and something behind it."""
 
     java_class = "java.lang.ArrayIndexOutOfBoundsException"
-
-
-class NoPathError(KafkaError):
-    java_class = "java.lang.IllegalArgumentException"
 
 
 PARSER = OptionParser(
@@ -72,7 +69,7 @@ def store(client: ZkClient, offsets: Mapping[str, str]) -> None:
         logger.debug("updating [%s] with offset [%s]", path, offset)
         try:
             if not path.startswith("/"):  # the client would take it for a path from the root
-                raise NoPathError("Path must start with / character")
+                raise InvalidArgumentError("Path must start with / character")
             client.create_or_set(path, offset.encode())
         except (KafkaError, ValueError) as error:
             print(admin_command.stack_trace(error), end="", file=sys.stderr)

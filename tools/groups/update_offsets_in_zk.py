@@ -13,19 +13,15 @@ from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.simple import SimpleConsumer
-from kafka08.errors import KafkaError
 from kafka08.groups import nodes
 from kafka08.network.channel import Channel, Connect
 from tools import admin_command
+from tools.options import ToolError
 from zk import registry
 from zk.client import ZkClient
 
 _USAGE = "USAGE: kafka.tools.UpdateOffsetsInZK$ [earliest | latest] consumer.properties topic"
 _TIMES = {"earliest": EARLIEST_TIME, "latest": LATEST_TIME}
-
-
-class NoBrokerError(KafkaError):
-    java_class = "kafka.common.KafkaException"
 
 
 def main(argv: list[str]) -> int:
@@ -67,10 +63,10 @@ def _offset(
 ) -> int:
     state = admin.fetch_partition_state(client, *tp)
     if state is None:
-        raise NoBrokerError("Broker None is unavailable. Cannot issue getOffsetsBefore request")
+        raise ToolError("Broker None is unavailable. Cannot issue getOffsetsBefore request")
     broker = registry.read_broker(client, state.leader, security.security_protocol)
     if broker is None:
-        raise NoBrokerError(f"Broker information for broker id {state.leader} does not exist in ZK")
+        raise ToolError(f"Broker information for broker id {state.leader} does not exist in ZK")
     with SimpleConsumer(
         broker.host,
         broker.port,

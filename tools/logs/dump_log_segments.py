@@ -37,6 +37,7 @@ from kafka08.message.entry import (
 from kafka08.message.leaves import inflated_records
 from kafka08.message.sets import iter_messages
 from kafka08.producer.serializers import load
+from kafka08.settings import LONG
 from tools.logs.scala_order import hash_map_order
 from tools.options import OptionParser
 
@@ -326,8 +327,6 @@ def _stem(path: str) -> str:
 
 
 def _base_offset(path: str) -> int:
-    """Raises KafkaError when the name does not begin with an offset."""
-    stem = _stem(path)
-    if not stem.isascii() or not stem.isdigit():
-        raise KafkaError(f'For input string: "{stem}"')
-    return int(stem)
+    """Raises NumberFormatError when the name does not begin with an offset."""
+    offset: int = LONG.parse(_stem(path))
+    return offset

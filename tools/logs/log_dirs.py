@@ -11,22 +11,15 @@ from contextlib import ExitStack, contextmanager
 
 from kafka08 import properties
 from kafka08.config import BrokerConfig
-from kafka08.errors import KafkaError
 from kafka08.log.directory import LogDirectory
 from kafka08.log.segments.names import LOG_SUFFIX
-from tools.options import Arguments, OptionParser
+from tools.options import Arguments, OptionParser, ToolError
 
 OPTIONS = """
 --config <file>  The broker's server.properties.
 --log-dirs <dir1,dir2>  Data directories, instead of those in the file.
 """
 _NOT_ASKED = {"broker.id": "0", "zookeeper.connect": "none"}
-
-
-class NotUsableError(KafkaError):
-    """A data directory is in use, missing, or not in the state a tool needs."""
-
-    java_class = "kafka.common.KafkaException"
 
 
 def broker_config(parser: OptionParser, args: Arguments) -> BrokerConfig:
@@ -40,7 +33,7 @@ def broker_config(parser: OptionParser, args: Arguments) -> BrokerConfig:
     config = BrokerConfig.from_properties(given)
     for path in config.log_dirs:
         if not os.path.isdir(path):
-            raise NotUsableError(f"There is no directory {path}")
+            raise ToolError(f"There is no directory {path}")
     return config
 
 
@@ -57,10 +50,10 @@ def locked(paths: Sequence[str]) -> Generator[list[LogDirectory], None, None]:
 
 
 def check_stopped_cleanly(directories: Iterable[LogDirectory], other_way: str = "") -> None:
-    """Raises NotUsableError for one whose last broker crashed: its logs await recovery."""
+    """Raises ToolError for one whose last broker crashed: its logs await recovery."""
     for directory in directories:
         if directory.partitions() and not directory.was_shut_down_cleanly:
-            raise NotUsableError(
+            raise ToolError(
                 f"The broker of {directory.path} did not stop cleanly: start it once more and "
                 f"stop it{other_way}"
             )

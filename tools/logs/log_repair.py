@@ -34,6 +34,7 @@ from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import DEBUG_REPLICA_ID
 from tools.logs.conversion import SegmentLimits, index_path, rebuild_index
+from tools.options import ToolError
 from tools.shutdown import at_end
 
 REPAIRED_SUFFIX = ".repaired"
@@ -41,10 +42,8 @@ _FETCH_BYTES = 4 << 20
 _MAX_FETCH_BYTES = 1 << 30
 
 
-class NotRepairableError(KafkaError):
+class NotRepairableError(ToolError):
     """Why a segment cannot be had from the leader."""
-
-    java_class = "kafka.common.KafkaException"
 
 
 class Segment(NamedTuple):

@@ -18,10 +18,10 @@ from contextlib import ExitStack, contextmanager
 from itertools import groupby, zip_longest
 from typing import IO, NamedTuple
 
+from kafka08.admin import InvalidArgumentError
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.errors import ConsumerTimeoutError
-from kafka08.errors import KafkaError
 from kafka08.message.sets import iter_messages
 from kafka08.producer.kafka_producer import KafkaProducer
 from tools.options import OptionParser
@@ -29,12 +29,6 @@ from tools.shutdown import at_end
 
 _IDLE_MS = 20_000
 _SORT = ("sort", "--key=1,2", "--stable", "--buffer-size=20%")
-
-
-class RequirementError(KafkaError):
-    """Something that must hold does not."""
-
-    java_class = "java.lang.IllegalArgumentException"
 
 
 class TestRecord(NamedTuple):
@@ -101,9 +95,9 @@ def main(argv: list[str]) -> int:
 
 
 def dump_log(directory: str) -> None:
-    """Print what a partition's directory holds. Raises RequirementError, KafkaError, OSError."""
+    """Print what a partition's directory holds. Raises KafkaError, OSError."""
     if not os.path.exists(directory):
-        raise RequirementError(
+        raise InvalidArgumentError(
             f"requirement failed: Non-existent directory: {os.path.abspath(directory)}"
         )
     for name in sorted(os.listdir(directory)):
@@ -124,7 +118,7 @@ def produce_messages(
     """Send to the topics in turn; the path of the file that lists what was sent."""
     keys = messages // duplicates if duplicates else 0
     if keys <= 0:
-        raise RequirementError("bound must be positive")
+        raise InvalidArgumentError("bound must be positive")
     noise = JavaRandom(1)
     with _result_file("produced") as file, KafkaProducer({"bootstrap.servers": broker}) as producer:
         print(f"Logging produce requests to {file.name}")
@@ -172,7 +166,7 @@ def _result_file(what: str) -> Iterator[IO[str]]:
 
 
 def validate_output(produced: str, consumed: str) -> None:
-    """Compare the last message of each key in both files. Raises RequirementError."""
+    """Compare the last message of each key in both files. Raises InvalidArgumentError."""
     total = mismatched = 0
     paths = (f"{produced}.deduped", f"{consumed}.deduped")
     with ExitStack() as stack:
@@ -180,11 +174,11 @@ def validate_output(produced: str, consumed: str) -> None:
         sources = [stack.enter_context(_sorted(path)) for path in (produced, consumed)]
         for sent, got in zip_longest(*(_last_of_each(source) for source in sources)):
             if got is None:
-                raise RequirementError(
+                raise InvalidArgumentError(
                     "requirement failed: Additional values produced not found in consumer log."
                 )
             if sent is None:
-                raise RequirementError(
+                raise InvalidArgumentError(
                     "requirement failed: Additional values consumed not found in producer log."
                 )
             for file, record in zip(files, (sent, got), strict=True):
@@ -193,7 +187,7 @@ def validate_output(produced: str, consumed: str) -> None:
             mismatched += sent != got
     print(f"Validated {total} values, {mismatched} mismatches.")
     if mismatched:
-        raise RequirementError("requirement failed: Non-zero number of row mismatches.")
+        raise InvalidArgumentError("requirement failed: Non-zero number of row mismatches.")
     for path in paths:
         os.unlink(path)
 

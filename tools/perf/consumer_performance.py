@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import time
 import traceback
+from functools import partial
 
 from kafka08 import properties
 from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
@@ -18,13 +19,11 @@ from kafka08.consumer.stream import KafkaStream
 from tools.groups.nodes import delete_group
 from tools.options import Arguments, OptionParser
 from tools.perf.perf_options import (
-    CONSUMED_HEADER,
-    DETAILED_HEADER,
     PERF_OPTIONS,
-    PerfOptions,
-    Reader,
-    consumed,
+    Consumption,
     perf_options,
+    print_header,
+    print_total,
     run_threads,
 )
 from tools.shutdown import at_end, hold
@@ -33,20 +32,15 @@ IDLE_MS = 5000
 SETTLE_S = 1.0
 
 
-class StreamReader(Reader):
+class ConsumerPerfThread(Consumption):
     """Reads a stream until it has enough or nothing comes any more."""
 
-    def __init__(
-        self, number: int, stream: KafkaStream, options: PerfOptions, fetch_size: int
-    ) -> None:
-        super().__init__(options, fetch_size, str(number))
-        self.ended_at = 0.0
-        self._stream = stream
+    ended_at = 0.0
 
-    def run(self) -> None:
+    def run(self, stream: KafkaStream) -> None:
         begin = time.time()
         try:
-            self._read(begin)
+            self._read(stream, begin)
             self.ended_at = time.time()
         except ConsumerTimeoutError:
             self.ended_at = time.time() - IDLE_MS / 1000
@@ -54,23 +48,22 @@ class StreamReader(Reader):
             hold()
             traceback.print_exc()
         if self._options.detailed:
-            self._report(0, 0, begin)
+            self.report(0, 0, begin)
 
-    def _read(self, since: float) -> None:
+    def _read(self, stream: KafkaStream, since: float) -> None:
         options = self._options
         byte_count = last_messages = last_bytes = 0
         if not options.messages:
             return
-        for messages, message in enumerate(self._stream, 1):
+        for messages, message in enumerate(stream, 1):
             byte_count += len(message.value or b"")
-            if messages % options.reporting_interval == 0 or messages >= options.messages:
-                self.messages, self.bytes = messages, byte_count
-                if options.detailed and messages % options.reporting_interval == 0:
-                    self._report(last_messages, last_bytes, since)
-                since, last_messages, last_bytes = time.time(), messages, byte_count
-                if messages >= options.messages:
-                    break
             self.messages, self.bytes = messages, byte_count
+            if messages % options.reporting_interval == 0:
+                if options.detailed:
+                    self.report(last_messages, last_bytes, since)
+                since, last_messages, last_bytes = time.time(), messages, byte_count
+            if messages >= options.messages:
+                break
 
 
 PARSER = OptionParser(
@@ -98,35 +91,25 @@ def main(argv: list[str]) -> int:
     args = PARSER.parse_command(argv, "topic", "zookeeper")
     options = perf_options(PARSER, args)
     config = ConsumerConfig.from_properties(_settings(args))
-    if not options.hide_header:
-        print(DETAILED_HEADER if options.detailed else CONSUMED_HEADER, flush=True)
+    print_header(options)
     delete_group(config.zookeeper_connect, config.group_id, config)
-    topic = args.value("topic")
+    topic, fetch_size = args.value("topic"), config.fetch_message_max_bytes
     connector = ConsumerConnector(config)
     with at_end(connector.close):
         streams = connector.create_message_streams({topic: args.value("threads")})[topic]
-        fetch_size = config.fetch_message_max_bytes
-        readers = [StreamReader(n, s, options, fetch_size) for n, s in enumerate(streams)]
+        threads = [
+            ConsumerPerfThread(options, fetch_size, str(number)) for number in range(len(streams))
+        ]
         time.sleep(SETTLE_S)
         begin, end = run_threads(
-            [reader.run for reader in readers],
-            lambda: sum(reader.messages for reader in readers),
+            [partial(each.run, stream) for each, stream in zip(threads, streams, strict=True)],
+            lambda: sum(each.messages for each in threads),
             options.messages,
             topic,
         )
-    if not options.detailed:
-        print(_summary(readers, options, fetch_size, begin, end), flush=True)
+    last = max([begin, *(each.ended_at for each in threads if each.messages)])
+    print_total(threads, options, fetch_size, (begin, end), last - begin)
     return 0
-
-
-def _summary(
-    readers: list[StreamReader], options: PerfOptions, fetch_size: int, begin: float, end: float
-) -> str:
-    seconds = max([begin, *(reader.ended_at for reader in readers if reader.messages)]) - begin
-    size = sum(reader.bytes for reader in readers)
-    messages = sum(reader.messages for reader in readers)
-    times = [options.show_time(begin), options.show_time(end)]
-    return ", ".join(times + consumed(fetch_size, size, messages, seconds))
 
 
 def _settings(args: Arguments) -> dict[str, str]:

@@ -12,9 +12,10 @@ import time
 from kafka08 import properties
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
-from kafka08.errors import KafkaError
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
+from kafka08.settings import INT
+from tools.perf.perf_options import percentiles
 from tools.shutdown import at_end
 
 USAGE = (
@@ -27,16 +28,12 @@ SHOWN_EVERY = 1000
 PATIENCE_MS = 60000
 
 
-class NumberError(KafkaError):
-    java_class = "java.lang.NumberFormatException"
-
-
 def main(argv: list[str]) -> int:
     if len(argv) not in (6, 7):
         print(USAGE, file=sys.stderr)
         return 1
     brokers, zookeeper, topic, *numbers = argv[:6]
-    messages, wait_ms, acks = map(_number, numbers)
+    messages, wait_ms, acks = map(INT.parse, numbers)
     given = properties.load(argv[6]) if len(argv) == 7 else {}
     required = {"group.id": topic, "zookeeper.connect": zookeeper}
     config = ConsumerConfig.from_properties({**given, **required}).replace(
@@ -72,14 +69,6 @@ def summary(latencies_ms: list[float]) -> str:
     if not latencies_ms:
         return "Avg latency: NaN ms\n"
     average = sum(latencies_ms) / len(latencies_ms)
-    ranked = sorted(map(int, latencies_ms))
-    shown = [ranked[int(len(ranked) * share)] for share in (0.5, 0.99, 0.999)]
-    percentiles = "Percentiles: 50th = {}, 99th = {}, 99.9th = {}".format(*shown)
-    return f"Avg latency: {average:.4f} ms\n\n{percentiles}"
-
-
-def _number(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise NumberError(f'For input string: "{text}"') from None
+    shown = percentiles(map(int, latencies_ms), 0.5, 0.99, 0.999)
+    listed = "Percentiles: 50th = {}, 99th = {}, 99.9th = {}".format(*shown)
+    return f"Avg latency: {average:.4f} ms\n\n{listed}"

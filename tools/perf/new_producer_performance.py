@@ -6,16 +6,15 @@ as a negative one does, where the original fails; percentiles of no records are 
 
 from __future__ import annotations
 
-import re
 import sys
 import threading
 import time
-from typing import Any
 
-from kafka08.errors import KafkaError
+from kafka08.admin import InvalidArgumentError
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
-from tools.perf.perf_options import MEGABYTE, decimal, follow, rate
+from kafka08.settings import INT, LONG
+from tools.perf.perf_options import MEGABYTE, decimal, follow, percentiles, rate
 
 REPORT_MS = 5000
 LATENCIES = 500_000
@@ -26,15 +25,7 @@ USAGE = (
 )
 
 
-class ArgumentError(KafkaError):
-    java_class = "java.lang.IllegalArgumentException"
-
-
-class NumberError(KafkaError):
-    java_class = "java.lang.NumberFormatException"
-
-
-class Stats:
+class SendStats:
     """Counts what is acknowledged, and prints a line every five seconds. Latencies are whole ms."""
 
     def __init__(self, records: int, now: float) -> None:
@@ -42,7 +33,6 @@ class Stats:
         self._begin = self._window_begin = now
         self._sampling = max(1, records // max(1, min(records, LATENCIES)))
         self._samples: list[int] = []
-        self._seen = 0
         self._total = [0, 0, 0, 0]
         self._window = [0, 0, 0, 0]
 
@@ -58,39 +48,34 @@ class Stats:
                 sums[1] += size
                 sums[2] += latency_ms
                 sums[3] = max(sums[3], latency_ms)
-            if self._seen % self._sampling == 0:
+            if (self.count - 1) % self._sampling == 0:
                 self._samples.append(latency_ms)
-            self._seen += 1
             if (now - self._window_begin) * 1000 < REPORT_MS:
                 return None
-            count, size, latency, highest = self._window
+            sums, self._window = self._window, [0, 0, 0, 0]
             seconds, self._window_begin = now - self._window_begin, now
-            self._window = [0, 0, 0, 0]
-        return (
-            f"{count} records sent, {decimal(rate(count, seconds), 1)} records/sec "
-            f"({decimal(rate(size / MEGABYTE, seconds), 2)} MB/sec), "
-            f"{decimal(rate(latency, count), 1)} ms avg latency, {highest:.1f} max latency."
-        )
+        return f"{_rates(sums, seconds, 1, 1)}, {sums[3]:.1f} max latency."
 
     def total(self, now: float) -> str:
         """The last line."""
-        count, size, latency, highest = self._total
-        seconds = now - self._begin
-        percentiles = self._percentiles(0.5, 0.95, 0.99, 0.999)
+        median, *highest = percentiles(self._samples, 0.5, 0.95, 0.99, 0.999)
         return (
-            f"{count} records sent, {decimal(rate(count, seconds), 6)} records/sec "
-            f"({decimal(rate(size / MEGABYTE, seconds), 2)} MB/sec), "
-            f"{decimal(rate(latency, count), 2)} ms avg latency, "
-            f"{highest:.2f} ms max latency, {percentiles[0]} ms 50th, {percentiles[1]} ms 95th, "
-            f"{percentiles[2]} ms 99th, {percentiles[3]} ms 99.9th."
+            f"{_rates(self._total, now - self._begin, 6, 2)}, {self._total[3]:.2f} ms max latency, "
+            f"{median} ms 50th, {highest[0]} ms 95th, {highest[1]} ms 99th, {highest[2]} ms 99.9th."
         )
 
-    def _percentiles(self, *shares: float) -> list[int]:
-        ranked = sorted(self._samples) or [0]
-        return [ranked[int(share * len(ranked))] for share in shares]
+
+def _rates(sums: list[int], seconds: float, *digits: int) -> str:
+    """``digits``: after the point of records a second, and of the average latency."""
+    count, size, latency, _ = sums
+    return (
+        f"{count} records sent, {decimal(rate(count, seconds), digits[0])} records/sec "
+        f"({decimal(rate(size / MEGABYTE, seconds), 2)} MB/sec), "
+        f"{decimal(rate(latency, count), digits[1])} ms avg latency"
+    )
 
 
-class Throttle:
+class ThroughputThrottler:
     """Holds a loop to this many turns a second, with sleeps of two milliseconds or more."""
 
     def __init__(self, per_second: int) -> None:
@@ -108,13 +93,12 @@ def main(argv: list[str]) -> int:
     if len(argv) < 4:
         print(USAGE, file=sys.stderr)
         return 1
-    topic, *numbers = argv[:4]
-    records, size, per_second = map(_number, numbers)
+    topic, records, size = argv[0], LONG.parse(argv[1]), INT.parse(argv[2])
+    throttle = ThroughputThrottler(INT.parse(argv[3]))
     settings = _settings(argv[4:])
     payload = b"\x01" * size
-    throttle = Throttle(per_second)
     with KafkaProducer(settings) as producer:
-        stats = Stats(records, time.time())
+        stats = SendStats(records, time.time())
         sender = threading.Thread(
             target=_send_all, args=(producer, topic, payload, records, throttle, stats), daemon=True
         )
@@ -129,13 +113,13 @@ def _send_all(
     topic: str,
     payload: bytes,
     records: int,
-    throttle: Throttle,
-    stats: Stats,
+    throttle: ThroughputThrottler,
+    stats: SendStats,
 ) -> None:
     for _ in range(records):
         began = time.time()
 
-        def ended(_metadata: Any, error: BaseException | None, began: float = began) -> None:
+        def ended(_metadata: object, error: BaseException | None, began: float = began) -> None:
             now = time.time()
             line = stats.record(int((now - began) * 1000), len(payload), now)
             if line is not None:
@@ -147,17 +131,11 @@ def _send_all(
         throttle.turn()
 
 
-def _number(text: str) -> int:
-    if not re.fullmatch(r"-?[0-9]+", text):
-        raise NumberError(f'For input string: "{text}"')
-    return int(text)
-
-
 def _settings(words: list[str]) -> dict[str, str]:
     settings = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not value or "=" in value:
-            raise ArgumentError(f"Invalid property: {word}")
+            raise InvalidArgumentError(f"Invalid property: {word}")
         settings[key] = value
     return KafkaProducerConfig.known(settings)

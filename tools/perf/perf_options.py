@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from kafka08.java_dates import date_format
@@ -56,6 +56,12 @@ def rate(amount: float, seconds: float) -> float:
     return math.inf if amount else math.nan
 
 
+def percentiles(values: Iterable[int], *shares: float) -> list[int]:
+    """0 for no values."""
+    ranked = sorted(values) or [0]
+    return [ranked[int(share * len(ranked))] for share in shares]
+
+
 def consumed(
     fetch_size: int, size: int, messages: int, seconds: float, *, before: tuple[int, int] = (0, 0)
 ) -> list[str]:
@@ -100,7 +106,7 @@ def perf_options(parser: OptionParser, args: Arguments) -> PerfOptions:
     )
 
 
-class Reader:
+class Consumption:
     """Counts the messages that one thread reads, and prints lines of detailed reports, which begin
     with the time and ``columns``."""
 
@@ -111,12 +117,33 @@ class Reader:
         self._fetch_size = fetch_size
         self._columns = columns
 
-    def _report(self, last_messages: int, last_bytes: int, since: float) -> None:
+    def report(self, last_messages: int, last_bytes: int, since: float) -> None:
         """Print the line of what was read after the last one, printed at ``since``."""
         now = time.time()
         before = (last_bytes, last_messages)
         read = consumed(self._fetch_size, self.bytes, self.messages, now - since, before=before)
         print(", ".join([self._options.show_time(now), *self._columns, *read]), flush=True)
+
+
+def print_header(options: PerfOptions) -> None:
+    """Of the lines about what was read, unless it is to be left out."""
+    if not options.hide_header:
+        print(DETAILED_HEADER if options.detailed else CONSUMED_HEADER, flush=True)
+
+
+def print_total(
+    readers: Sequence[Consumption],
+    options: PerfOptions,
+    fetch_size: int,
+    times: tuple[float, float],
+    seconds: float,
+) -> None:
+    """The line about what all have read, unless there were detailed reports. ``times``: when they
+    began and ended; ``seconds``: what the rates divide by."""
+    if not options.detailed:
+        size, messages = sum(each.bytes for each in readers), sum(each.messages for each in readers)
+        columns = [*map(options.show_time, times), *consumed(fetch_size, size, messages, seconds)]
+        print(", ".join(columns), flush=True)
 
 
 def follow(

@@ -6,70 +6,53 @@ Unlike there, a fetch goes on where the last one ended; the original adds bytes 
 from __future__ import annotations
 
 import time
-from typing import Any
 from urllib.parse import urlsplit
 
-from kafka08.client.security import runtime_of
+from kafka08.client.reading import PartitionReader, Position
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
-from kafka08.errors import raise_for_code
 from kafka08.message.sets import iter_messages
-from tools import admin_command
+from tools import admin_command, brokers
 from tools.options import OptionParser
 from tools.perf.perf_options import (
-    CONSUMED_HEADER,
-    DETAILED_HEADER,
     PERF_OPTIONS,
-    PerfOptions,
-    Reader,
-    consumed,
+    Consumption,
     perf_options,
+    print_header,
+    print_total,
     run_threads,
 )
 
 TIMEOUT_MS = 30000
 
 
-class PartitionReader(Reader):
+class FetchPerf(Consumption):
     """Reads one partition to its end, or until it has enough."""
 
-    def __init__(
-        self, consumer: SimpleConsumer, tp: TopicPartition, options: PerfOptions, fetch_size: int
-    ) -> None:
-        super().__init__(options, fetch_size)
-        self.error: Exception | None = None
-        self._consumer = consumer
-        self._tp = tp
+    error: Exception | None = None
 
-    def run(self, offset: int) -> None:
+    def run(self, reader: PartitionReader) -> None:
         try:
-            self._read(offset)
+            self._read(reader)
         except Exception as error:
             self.error = error
 
-    def _read(self, offset: int) -> None:
+    def _read(self, reader: PartitionReader) -> None:
+        options = self._options
         since, last_messages, last_bytes = time.time(), 0, 0
-        while self.messages <= self._options.messages:
-            following = self._fetch(offset)
-            if following == offset:
+        while self.messages <= options.messages:
+            begin = reader.offset
+            data = reader.read()
+            if not data:
                 return
-            offset = following
-            if self.messages - last_messages > self._options.reporting_interval:
-                if self._options.detailed:
-                    self._report(last_messages, last_bytes, since)
+            for message in iter_messages(data):
+                if message.offset >= begin:
+                    self.messages += 1
+                    self.bytes += len(message.value or b"")
+            if self.messages - last_messages > options.reporting_interval:
+                if options.detailed:
+                    self.report(last_messages, last_bytes, since)
                 since, last_messages, last_bytes = time.time(), self.messages, self.bytes
-
-    def _fetch(self, offset: int) -> int:
-        """The next offset; the same one at the end."""
-        found = self._consumer.fetch({self._tp: offset}, self._fetch_size)[self._tp]
-        raise_for_code(found.error)
-        message_set: Any = found.message_set
-        for message in iter_messages(message_set):
-            if message.offset >= offset:
-                self.messages += 1
-                self.bytes += len(message.value or b"")
-                offset = message.offset + 1
-        return offset
 
 
 PARSER = OptionParser(
@@ -92,8 +75,7 @@ def main(argv: list[str]) -> int:
     args = PARSER.parse_command(argv, "topic", "server")
     options = perf_options(PARSER, args)
     host, port = _server(args.value("server"))
-    if not options.hide_header:
-        print(DETAILED_HEADER if options.detailed else CONSUMED_HEADER, flush=True)
+    print_header(options)
     tp = TopicPartition(args.value("topic"), args.value("partition"))
     fetch_size = args.value("fetch-size")
     with SimpleConsumer(
@@ -102,18 +84,18 @@ def main(argv: list[str]) -> int:
         timeout_ms=TIMEOUT_MS,
         receive_buffer_bytes=2 * fetch_size,
         client_id=args.value("clientId"),
-        runtime=runtime_of(admin_command.command_config(args)),
+        runtime=brokers.runtime(args),
     ) as consumer:
         start = LATEST_TIME if args.has("from-latest") else EARLIEST_TIME
         offset = consumer.earliest_or_latest(tp, start)
-        reader = PartitionReader(consumer, tp, options, fetch_size)
+        reader = PartitionReader(consumer.call, tp, Position(offset, fetch_size))
+        perf = FetchPerf(options, fetch_size)
         begin, end = run_threads(
-            [lambda: reader.run(offset)], lambda: reader.messages, options.messages, str(tp)
+            [lambda: perf.run(reader)], lambda: perf.messages, options.messages, str(tp)
         )
-        if reader.error is not None:
-            raise reader.error
-        if not options.detailed:
-            print(_summary(reader, options, fetch_size, begin, end), flush=True)
+    if perf.error is not None:
+        raise perf.error
+    print_total([perf], options, fetch_size, (begin, end), end - begin)
     return 0
 
 
@@ -127,10 +109,3 @@ def _server(text: str) -> tuple[str, int]:
     if not host or not port:
         PARSER.usage_and_exit(f"{text} is not of the form kafka://hostname:port")
     return host, port
-
-
-def _summary(
-    reader: PartitionReader, options: PerfOptions, fetch_size: int, begin: float, end: float
-) -> str:
-    times = [options.show_time(begin), options.show_time(end)]
-    return ", ".join(times + consumed(fetch_size, reader.bytes, reader.messages, end - begin))

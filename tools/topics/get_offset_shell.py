@@ -13,8 +13,9 @@ from kafka08.common import LATEST_TIME, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError, later_name
 from kafka08.runtime import Runtime
+from kafka08.settings import INT
 from tools import admin_command, brokers
-from tools.options import OptionParser, parse_number
+from tools.options import OptionParser
 
 CLIENT_ID = "GetOffsetShell"
 
@@ -45,7 +46,7 @@ def main(argv: list[str]) -> int:
     PARSER.check_required(args, servers, "topic", *(() if by_message else ("time",)))
     PARSER.check_invalid(args, "bootstrap-server", "broker-list", "offsets")
     topic = args.value("topic")
-    numbers = [parse_number(word) for word in args.value("partitions").split(",") if word]
+    numbers = [INT.parse(word) for word in args.value("partitions").split(",") if word]
     time = args.value("time") if args.has("time") else LATEST_TIME
     count = None if by_message and time >= 0 else args.value("offsets")
     runtime = brokers.runtime(args)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.zk import server
 from tools.admin import zookeeper_server
-from tools.admin.zookeeper_server import StartError
+from tools.admin.zookeeper_server import NoServerError
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_java_comes_from_its_home_then_the_path(java: Path) -> None:
 
 def test_without_java_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zookeeper_server, "_package_directory", lambda name: None)
-    with pytest.raises(StartError) as caught:
+    with pytest.raises(NoServerError) as caught:
         zookeeper_server.find_java({"PATH": "/nowhere"})
     assert "install a JRE" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -69,7 +69,7 @@ def test_only_zookeepers_jars_are_taken(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     assert [jar.name for jar in zookeeper_server.find_jars(tmp_path)] == names
     (tmp_path / "zookeeper-3.9.5.jar").unlink()
-    with pytest.raises(StartError, match="lacks zookeeper: pip install"):
+    with pytest.raises(NoServerError, match="lacks zookeeper: pip install"):
         zookeeper_server.find_jars(tmp_path)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kafka08.admin import InvalidArgumentError
 from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.message.entry import encode_entry
 from tools.logs import test_log_cleaning as tool
@@ -88,7 +89,7 @@ def test_a_lost_key_is_found(
     topics: Topics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tool.time, "sleep", lambda seconds: topics.clean(1))
-    with pytest.raises(tool.RequirementError, match="Additional values produced"):
+    with pytest.raises(InvalidArgumentError, match="Additional values produced"):
         tool.main(ARGUMENTS)
     assert len(list(tmp_path.iterdir())) == 4
 
@@ -101,7 +102,7 @@ def test_a_wrong_value_is_found(
             messages[-1] = (messages[-1][0], b"12345")
 
     monkeypatch.setattr(tool.time, "sleep", spoil)
-    with pytest.raises(tool.RequirementError, match="Non-zero number of row mismatches"):
+    with pytest.raises(InvalidArgumentError, match="Non-zero number of row mismatches"):
         tool.main(ARGUMENTS)
     assert " values, 1 mismatches." in capsys.readouterr().out
 
@@ -114,7 +115,7 @@ def test_dump(tmp_path: Path, capsys: Any) -> None:
     assert capsys.readouterr().out == (
         "offset = 3, key = k, content = 1\noffset = 5, key = k, content = null\n"
     )
-    with pytest.raises(tool.RequirementError, match="Non-existent directory: /nowhere"):
+    with pytest.raises(InvalidArgumentError, match="Non-existent directory: /nowhere"):
         tool.main(["--dump", "/nowhere"])
 
 
@@ -123,7 +124,7 @@ def test_refusals(topics: Topics) -> None:
         tool.main([])
     with pytest.raises(UsageError, match=r"\[messages\]"):
         tool.main(["--broker", "b:1", "--zk", "z:1"])
-    with pytest.raises(tool.RequirementError, match="bound"):
+    with pytest.raises(InvalidArgumentError, match="bound"):
         tool.main([*ARGUMENTS, "--duplicates", "2000"])
 
 
