@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from types import MappingProxyType
 
 from kafka08 import properties
@@ -45,6 +46,16 @@ def zookeeper(urls: str, security: ZooKeeperSecurity) -> ZkClient:
 def connect(urls: str, security: ZooKeeperSecurity) -> ZkClient:
     """A started client for ``--zookeeper``. Raises ZkConnectionError, ConfigError."""
     return zookeeper(urls, security).start()
+
+
+@contextmanager
+def session(
+    args: Arguments, option: str = "zookeeper", given: Mapping[str, str] = NOTHING
+) -> Iterator[ZkClient]:
+    """With the ZooKeeper that ``option`` names, and the settings of ``zookeeper_config``. Raises
+    what that does, and ZkConnectionError."""
+    with closing(connect(args.value(option), zookeeper_config(args, given))) as client:
+        yield client
 
 
 def run(work: Callable[[], int | None], failure: str) -> int:

@@ -258,6 +258,11 @@ class OptionParser:
             if not args.has(name):
                 self.usage_and_exit(f'Missing required argument "[{name}]"')
 
+    def check_exclusive(self, args: Arguments, names: Sequence[str]) -> None:
+        """At most one of ``names`` may have been given."""
+        for name in names:
+            self.check_invalid(args, name, *(other for other in names if other != name))
+
     def check_invalid(self, args: Arguments, used: str, *invalid: str) -> None:
         """None of ``invalid`` may accompany ``used``."""
         for name in invalid:

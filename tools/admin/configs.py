@@ -10,7 +10,6 @@ import getpass
 import ipaddress
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from typing import NamedTuple
 
 from kafka08 import admin
@@ -101,8 +100,7 @@ def main(argv: list[str]) -> int:
         if over_the_wire:
             _ask_brokers(parts, args)
             return 0
-        settings = admin_command.zookeeper_config(args)
-        with closing(admin_command.connect(args.value("zookeeper"), settings)) as client:
+        with admin_command.session(args) as client:
             (_alter if args.has("alter") else _describe)(client, parts, args)
         return 0
     except (KafkaError, OptionError, OSError) as error:

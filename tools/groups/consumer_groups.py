@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 
 from kafka08.admin import InvalidArgumentError
 from kafka08.client.security import ClientSecurity
@@ -119,8 +119,7 @@ def _connect(args: Arguments, config: Mapping[str, str], stack: ExitStack) -> Gr
     if args.has("bootstrap-server"):
         brokers = broker_list(PARSER, args.value("bootstrap-server"))
     else:
-        of_zk = admin_command.zookeeper_config(args, config)
-        zk = stack.enter_context(closing(admin_command.connect(args.value("zookeeper"), of_zk)))
+        zk = stack.enter_context(admin_command.session(args, given=config))
     groups = GroupAdmin(
         zk,
         brokers,
@@ -144,13 +143,11 @@ def _check(args: Arguments) -> None:
     if args.has("new-consumer"):
         print("The [new-consumer] option is deprecated.", file=sys.stderr)
     PARSER.check_invalid(args, "all-groups", "group", "list", "delete-offsets")
-    for other in ("list",):
-        PARSER.check_invalid(args, "group", other)
+    PARSER.check_invalid(args, "group", "list")
     PARSER.check_invalid(args, "topic", "list", "describe")
     for view in (*VIEWS, "verbose"):
         PARSER.check_invalid(args, view, *(a for a in ACTIONS if a != "describe"))
-    for view in VIEWS:
-        PARSER.check_invalid(args, view, *(other for other in VIEWS if other != view))
+    PARSER.check_exclusive(args, VIEWS)
     if args.has("describe") and not args.has("all-groups"):
         PARSER.check_required(args, "group")
     if args.has("delete"):
@@ -181,10 +178,8 @@ def _check_reset(args: Arguments) -> None:
         PARSER.usage_and_exit("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
     if not args.has("all-groups"):
         PARSER.check_required(args, "group")
-    given = [name for name in SCENARIOS if args.has(name)]
-    for name in given:
-        PARSER.check_invalid(args, name, *(other for other in SCENARIOS if other != name))
-    if not given:
+    PARSER.check_exclusive(args, SCENARIOS)
+    if not any(map(args.has, SCENARIOS)):
         PARSER.usage_and_exit(
             "Option [reset-offsets] requires one of the following scenarios: "
             f"{', '.join(f'[{name}]' for name in SCENARIOS)}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import closing
 
 from tools import admin_command
 from tools.options import OptionParser
@@ -34,10 +33,9 @@ def main(argv: list[str]) -> int:
     """Exit status; raises UsageError, OptionError and KafkaError for run_tool to print."""
     args = PARSER.parse_command(argv, "zkconnect", "output-file")
     groups = args.values("group")
-    settings = admin_command.zookeeper_config(args)
     with (
         open(args.value("output-file"), "w", encoding="utf-8") as file,
-        closing(admin_command.connect(args.value("zkconnect"), settings)) as client,
+        admin_command.session(args, "zkconnect") as client,
     ):
         for line in export(client, groups):
             file.write(line)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterable, Mapping
-from contextlib import closing
 
 from kafka08.admin import InvalidArgumentError
 from kafka08.errors import KafkaError
@@ -40,8 +39,7 @@ PARSER = OptionParser(
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError, OptionError and KafkaError for run_tool to print."""
     args = PARSER.parse_command(argv, "input-file")
-    settings = admin_command.zookeeper_config(args)
-    with closing(admin_command.connect(args.value("zkconnect"), settings)) as client:
+    with admin_command.session(args, "zkconnect") as client:
         with open(args.value("input-file"), encoding="utf-8") as file:
             offsets = parse(file)
         store(client, offsets)

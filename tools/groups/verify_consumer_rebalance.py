@@ -8,7 +8,6 @@ printed. Exits 0 for both verdicts, or 1 for a failure with KAFKA_TOOLS_STRICT_E
 from __future__ import annotations
 
 import logging
-from contextlib import closing
 
 from kafka08.groups.members import GroupMembers, read_group
 from tools import admin_command
@@ -31,8 +30,7 @@ PARSER = OptionParser(
 def main(argv: list[str]) -> int:
     """Exit status; raises UsageError and OptionError for run_tool to print."""
     args = PARSER.parse_command(argv, "group")
-    settings = admin_command.zookeeper_config(args)
-    with closing(admin_command.connect(args.value("zookeeper.connect"), settings)) as client:
+    with admin_command.session(args, "zookeeper.connect") as client:
         try:
             successful = verify(client, args.value("group"))
         except Exception:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -43,7 +44,7 @@ from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
 from kafka08.message.wrappers import number, numbered_from
 from kafka08.runtime import SystemClock
-from tools.logs.lowering import Lowered, filler, lowered, lowered_offsets
+from tools.logs.lowering import LOSSES, Lowered, filler, lowered, lowered_offsets
 
 CONVERTED_SUFFIX = ".converted"
 # Files beside a segment that belong to later formats.
@@ -78,10 +79,10 @@ class Done(NamedTuple):
     size_before: int
     size_after: int
     bases: tuple[int, ...]
+    problems: tuple[str, ...] = ()
     wrappers: int = 0
     made: int = 0
     oversized: int = 0
-    problems: tuple[str, ...] = ()
     later: int = 0
     headers: int = 0
     timestamps: int = 0
@@ -258,8 +259,8 @@ def _rewrite(
     view: memoryview, writer: _Writer, limits: SegmentLimits, told: int, is_last: bool
 ) -> Generator[int, None, Done]:
     problems: list[str] = []
-    wrappers = made = oversized = fillers = last = 0
-    lows: list[Lowered] = []
+    counts: Counter[str] = Counter()
+    last = 0
     for entry in walk(view):
         if entry.position - told >= _STEP:
             yield entry.position - told
@@ -270,33 +271,19 @@ def _rewrite(
             writer.add(view[entry.position : entry.stop], last)
             continue
         if right.low is None:
-            wrappers += 1
-            made += len(right.entries)
+            counts.update(wrappers=1, made=len(right.entries))
         else:
-            lows.append(right.low._replace(table=b""))
-        oversized += sum(len(each) > limits.max_message_bytes for each in right.entries)
+            counts.update({name: getattr(right.low, name) for name in LOSSES}, later=1)
+        counts["oversized"] += sum(len(each) > limits.max_message_bytes for each in right.entries)
         for each in right.entries:
             writer.add(each, OFFSET.unpack_from(each)[0])
     if is_last and writer.last < last:
         writer.add(filler(last, offsets_topic=limits.offsets_topic), last)
-        fillers = 1
+        counts["fillers"] = 1
     yield len(view) - told
     writer.finish()
-    return Done(
-        len(view),
-        writer.total,
-        tuple(writer.bases),
-        wrappers,
-        made,
-        oversized,
-        tuple(problems),
-        len(lows),
-        sum(low.headers for low in lows),
-        sum(low.timestamps for low in lows),
-        sum(low.groups for low in lows),
-        sum(low.control for low in lows),
-        fillers,
-    )
+    bases = tuple(writer.bases)
+    return Done(len(view), writer.total, bases, tuple(problems), **counts)
 
 
 def _rewritten(

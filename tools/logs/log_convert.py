@@ -33,6 +33,7 @@ from kafka08.progress import Progress
 from kafka08.runtime import SystemClock
 from tools.logs import conversion, log_dirs
 from tools.logs.conversion import Done, NotWalkableError, SegmentLimits
+from tools.logs.lowering import LOSSES
 from tools.options import Arguments, OptionParser
 from tools.shutdown import at_end
 
@@ -52,15 +53,7 @@ class Converted(NamedTuple):
             "segments": len(self.segments),
             "converted": sum(done.wrappers + done.later > 0 for done in self.segments),
             "added": sum(len(done.bases) - 1 for done in self.segments),
-            "wrappers": sum(done.wrappers for done in self.segments),
-            "made": sum(done.made for done in self.segments),
-            "oversized": sum(done.oversized for done in self.segments),
-            "later": sum(done.later for done in self.segments),
-            "headers": sum(done.headers for done in self.segments),
-            "timestamps": sum(done.timestamps for done in self.segments),
-            "groups": sum(done.groups for done in self.segments),
-            "control": sum(done.control for done in self.segments),
-            "fillers": sum(done.fillers for done in self.segments),
+            **{name: sum(getattr(done, name) for done in self.segments) for name in _SUMS},
             "bytes-before": sum(done.size_before for done in self.segments),
             "bytes-after": sum(done.size_after for done in self.segments),
             "indexes": self.indexes_rebuilt,
@@ -80,6 +73,7 @@ class Converted(NamedTuple):
 
 Job = Callable[[], Generator[int, None, Converted]]
 
+_SUMS = ("wrappers", "made", "oversized", "later", *LOSSES, "fillers")
 _SIDE_SUFFIXES = (
     integrity.SEAL_SUFFIX,
     f"{integrity.SEAL_SUFFIX}.tmp",

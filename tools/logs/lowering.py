@@ -25,6 +25,8 @@ from kafka08.message.entry import BATCH, TIMED, BytesLike, codec_of, encode_entr
 from kafka08.message.leaves import leaves
 from kafka08.message.sets import iter_messages
 
+LOSSES = ("headers", "timestamps", "groups", "control")
+
 
 class Lowered(NamedTuple):
     """Plain entries of format 0, to be packed with ``codec``, and how much was lost: headers,

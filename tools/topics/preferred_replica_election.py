@@ -6,8 +6,6 @@ elects, where the preferred replica is alive and in sync.
 
 from __future__ import annotations
 
-from contextlib import closing
-
 from kafka08 import admin
 from kafka08.topics.elections import parse_partitions, scala_set, start
 from tools import admin_command
@@ -38,8 +36,7 @@ def main(argv: list[str]) -> int:
 
 
 def _run(args: Arguments) -> None:
-    settings = admin_command.zookeeper_config(args)
-    with closing(admin_command.connect(args.value("zookeeper"), settings)) as client:
+    with admin_command.session(args) as client:
         if args.has("path-to-json-file"):
             path = args.value("path-to-json-file")
             partitions = parse_partitions(path, admin_command.read_file(path))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
 
 from kafka08 import admin
 from kafka08.admin import AdminCommandFailedError
@@ -71,8 +70,7 @@ def main(argv: list[str]) -> int:
         )
     PARSER.check_required(args, "zookeeper")
     _check_files(args)
-    settings = admin_command.zookeeper_config(args)
-    with closing(admin_command.connect(args.value("zookeeper"), settings)) as client:
+    with admin_command.session(args) as client:
         return admin_command.run(
             lambda: _run(client, args), "Partitions reassignment failed due to {error}"
         )

@@ -8,7 +8,6 @@ releases, whose failures exit 1.
 from __future__ import annotations
 
 import logging
-from contextlib import closing
 
 from kafka08.config import TOPIC_KEYS
 from kafka08.topics.topics import BrokerTopics, ZooKeeperTopics
@@ -78,8 +77,7 @@ def main(argv: list[str]) -> int:
     _check(args)
     if args.has("bootstrap-server"):
         return _over_the_wire(given[0], args)
-    settings = admin_command.zookeeper_config(args)
-    with closing(admin_command.connect(args.value("zookeeper"), settings)) as client:
+    with admin_command.session(args) as client:
         return admin_command.run(
             lambda: actions.run(given[0], ZooKeeperTopics(client), args),
             "Error while executing topic command {error}",
@@ -123,7 +121,7 @@ def _check(args: Arguments) -> None:
         PARSER.check_invalid(args, "replica-assignment", "partitions", "replication-factor")
     for option in _FILTERS:
         only_with(option, "describe")
-        PARSER.check_invalid(args, option, *(other for other in _FILTERS if other != option))
+    PARSER.check_exclusive(args, _FILTERS)
     _check_later_options(args)
 
 
