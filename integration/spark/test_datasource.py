@@ -29,7 +29,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from kafka08.common import TopicPartition
 from kafka08.spark.datasource import register
 from kafka08.spark.listener import GroupOffsetsListener
-from kafka08.spark.offsets import OffsetReader
+from kafka08.spark.params import SourceParams
 
 pytestmark = SPARK_WARNINGS
 PROPS = {
@@ -382,7 +382,7 @@ def test_lost_messages_fail_the_query_or_are_left_out(
 
 def _earliest(broker: Broker, topic: str) -> int:
     tp = TopicPartition(topic, 0)
-    with OffsetReader([("127.0.0.1", broker.port)]) as reader:
+    with SourceParams((("127.0.0.1", broker.port),)).offset_reader(3) as reader:
         return reader.earliest([tp])[tp]
 
 
@@ -539,7 +539,7 @@ def test_offsets_stay_when_the_last_topic_of_a_pattern_goes(
         return {p.name: p.read_text() for p in (tmp_path / "c" / "offsets").glob("[0-9]*")}
 
     def gone() -> bool:
-        with OffsetReader([("127.0.0.1", broker.port)]) as reader:
+        with SourceParams((("127.0.0.1", broker.port),)).offset_reader(3) as reader:
             return TopicPartition(topic, 0) not in reader.find([], lambda there: ())
 
     try:

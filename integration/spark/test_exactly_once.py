@@ -27,9 +27,8 @@ from kafka08.common import TopicPartition
 from kafka08.producer.config import ProducerConfig
 from kafka08.producer.event_handler import KeyedMessage
 from kafka08.producer.producer import Producer
-from kafka08.spark.offsets import OffsetReader
+from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range
-from kafka08.spark.reader import RangeReader
 
 JOB = Path(__file__).parent / "jobs" / "running_sum.py"
 DEADLINE_S = 240
@@ -125,9 +124,9 @@ class Scene:
 
     def logged(self) -> list[int]:
         """Every number in the log."""
-        endpoints = [("127.0.0.1", broker.port) for broker in self.brokers]
+        params = SourceParams(tuple(("127.0.0.1", broker.port) for broker in self.brokers))
         found: list[int] = []
-        with OffsetReader(endpoints) as offsets, RangeReader(endpoints) as reader:
+        with params.offset_reader(3) as offsets, params.range_reader(3) as reader:
             for tp in (TopicPartition(self.topic, number) for number in range(PARTITIONS)):
                 wanted = Range(*tp, 0, offsets.latest([tp])[tp])
                 found += [int(m.value or b"") for part in reader.read(wanted) for m in part]

@@ -40,7 +40,7 @@ logger = logging.getLogger("org.apache.kafka.connect.runtime.Worker")
 SERVERS = "bootstrap.servers"
 
 
-class Planned(NamedTuple):
+class CheckedConnector(NamedTuple):
     """A connector whose settings are valid, not yet started."""
 
     config: ConnectorConfig
@@ -65,7 +65,7 @@ class Worker:
         self._endpoints = parse_broker_list(self.config.bootstrap_servers)
         KafkaProducerConfig.of(self._producer_settings())
         self._changed = self._runtime.event()
-        self._planned: list[Planned] = []
+        self._planned: list[CheckedConnector] = []
         self._runners: list[Runner] = []
         self._offsets: OffsetFile | None = None
         sys.path[:0] = [path for path in self.config.plugin_path if path not in sys.path]
@@ -93,7 +93,7 @@ class Worker:
         )
         spark = {key: v for key, v in self._properties.items() if key.startswith("spark.")}
         given = {SERVERS: ",".join(self.config.bootstrap_servers), **spark, **properties}
-        self._planned.append(Planned(config, found(), given, converters, sink, consumer))
+        self._planned.append(CheckedConnector(config, found(), given, converters, sink, consumer))
 
     def _converter(self, option: str, properties: Mapping[str, str]) -> Converter:
         own = bool(properties.get(option))
@@ -137,7 +137,11 @@ class Worker:
                 raise ConfigError(f"{SERVERS} has value {value}: {error}") from None
 
     def _runner(
-        self, planned: Planned, task: Task, properties: dict[str, str], share: tuple[int, int]
+        self,
+        planned: CheckedConnector,
+        task: Task,
+        properties: dict[str, str],
+        share: tuple[int, int],
     ) -> Runner:
         name = planned.config.name
         offsets = self._offsets

@@ -206,14 +206,14 @@ def load(
             "topic", "partition", "offset"
         )
         rows = rows.select("topic", "partition", *columns)
-        send = Sender(settings, dict(topics or {}), keep_partitions)
+        send = RowSender(settings, dict(topics or {}), keep_partitions)
         sent = rows.rdd.mapPartitions(send)
         total += sum(followed(spark.sparkContext, f"Loading run {number}", sent.collect))
         history.mark_loaded(name, [number])
     return total
 
 
-class Sender:
+class RowSender:
     """Send a partition of rows, on an executor; yields their number when all are acknowledged."""
 
     def __init__(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +22,7 @@ from kafka08.message.entry import (
     CREATE_TIME,
     NO_TIMESTAMP_TYPE,
     WRAPPER,
+    BytesLike,
     Cells,
     codec_of,
     magic_of,
@@ -54,7 +55,7 @@ _LAST_MS = ((1 << 63) - 1) // 1000
 
 
 def record_batch(
-    data: Any, wanted: Range, timestamp_ms: int, *, headers: bool = False
+    data: BytesLike, wanted: Range, timestamp_ms: int, *, headers: bool = False
 ) -> tuple[pa.RecordBatch | None, int | None]:
     """The messages of ``wanted`` among those of a set; with ``headers`` there is a column of them.
 

@@ -31,7 +31,7 @@ from pyspark.sql.types import (
 from kafka08.errors import ConfigError
 from kafka08.spark.sink import BatchWriter, StreamWriter
 from kafka08.spark.sink_options import sink_options
-from kafka08.spark.source import BatchReader, StreamReader
+from kafka08.spark.source import BatchReader, SourceStreamReader
 from kafka08.spark.source_options import SourceOptions, source_options, wants_headers
 
 FORMAT = "kafka08"
@@ -103,8 +103,8 @@ class Kafka08DataSource(DataSource):
     def reader(self, schema: StructType) -> BatchReader:
         return BatchReader(self._source_options(schema, False))
 
-    def streamReader(self, schema: StructType) -> StreamReader:
-        return StreamReader(self._source_options(schema, True))
+    def streamReader(self, schema: StructType) -> SourceStreamReader:
+        return SourceStreamReader(self._source_options(schema, True))
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
         if overwrite:

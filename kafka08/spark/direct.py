@@ -8,9 +8,6 @@ no context, and its class must stay where it is for old checkpoints to be read.
 from __future__ import annotations
 
 import logging
-import uuid
-from collections.abc import Sequence
-from typing import Any
 
 from pyspark import SparkContext
 from pyspark.streaming import StreamingContext
@@ -18,78 +15,36 @@ from pyspark.streaming import StreamingContext
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import KafkaError
 from kafka08.spark import contexts
-from kafka08.spark.backpressure import PidRateEstimator
 from kafka08.spark.errors import RangeNotAvailableError
 from kafka08.spark.offset_log import OffsetLog
 from kafka08.spark.offsets import behind
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range, cap_each, rate_limits
 from kafka08.spark.rdd import Elements, PlannedRDD, make_rdd
-from kafka08.spark.streams import KafkaDStream, planned_stream, tick_directory
+from kafka08.spark.streams import BatchPlanner, KafkaDStream, StreamRun, conf_of, planned_stream
 
 logger = logging.getLogger("kafka08.spark.direct")
 
-BATCHES_KEPT = 100
 MAX_RATE = "spark.streaming.kafka.maxRatePerPartition"
 MAX_RETRIES = "spark.streaming.kafka.maxRetries"
 DISCOVER = "spark.streaming.kafka.discoverPartitions"
-BACKPRESSURE = "spark.streaming.backpressure.enabled"
-INITIAL_RATE = "spark.streaming.backpressure.initialRate"
-PID = "spark.streaming.backpressure.pid."
 
 
-def conf_of(sc: SparkContext, key: str, default: str) -> str:
-    return str(sc._conf.get(key, default))
-
-
-class Rate:
-    """The rate that backpressure allows, learnt from the batches of one run."""
-
-    def __init__(self, sc: SparkContext, batch_ms: int) -> None:
-        pid = [
-            float(conf_of(sc, PID + name, default))
-            for name, default in (
-                ("proportional", "1.0"),
-                ("integral", "0.2"),
-                ("derived", "0.0"),
-                ("minRate", "100"),
-            )
-        ]
-        self._estimator = PidRateEstimator(batch_ms, *pid)
-        self.rate = float(conf_of(sc, INITIAL_RATE, "0"))
-        self._sizes: dict[int, int] = {}
-
-    def planned(self, batch_ms: int, size: int) -> None:
-        self._sizes[batch_ms] = size
-
-    def completed(self, batch_ms: int, info: Any) -> None:
-        found = self._estimator.compute(
-            int(info.processingEndTime()),
-            self._sizes.pop(batch_ms, 0),
-            int(info.processingDelay()),
-            int(info.schedulingDelay()),
-        )
-        self.rate = self.rate if found is None else found
-
-
-class Running:
-    """A planner's objects while its stream runs, which a checkpoint must not contain."""
+class DirectRun(StreamRun):
+    """``log``: None without a checkpoint."""
 
     def __init__(self, ssc: StreamingContext, stream: str, batch_ms: int) -> None:
-        self.ssc = ssc
+        super().__init__(ssc, batch_ms)
         self.log: OffsetLog | None = contexts.offset_log(ssc, stream)
-        self.rate: Rate | None = None
-        if conf_of(ssc._sc, BACKPRESSURE, "false").lower() == "true":
-            self.rate = Rate(ssc._sc, batch_ms)
-            ssc.addStreamingListener(contexts.BatchListener(self._completed))
-
-    def _completed(self, batch_ms: int, ok: bool, info: Any) -> None:
-        if self.rate is not None:
-            self.rate.completed(batch_ms, info)
+        if (rate := self.rate) is not None:
+            completed = contexts.BatchListener(
+                lambda batch_ms, ok, info: rate.completed(batch_ms, info)
+            )
+            ssc.addStreamingListener(completed)
 
 
-class DirectPlanner:
-    """``planner(time, _)``: the RDD of a batch. ``offsets``: where the next batch begins.
+class DirectPlanner(BatchPlanner[DirectRun]):
+    """``offsets``: where the next batch begins.
 
     Nothing changes before a batch is planned, logged and made: a batch that fails here leaves
     its messages to the next one.
@@ -102,24 +57,16 @@ class DirectPlanner:
         offsets: dict[TopicPartition, int],
         elements: Elements,
     ) -> None:
-        self.stream = uuid.uuid4().hex
-        self._stream_id = int(ssc._jssc.ssc().getNewInputStreamId())
-        self._batch_ms = contexts.batch_ms(ssc)
+        super().__init__(ssc, elements)
         self._params = params
         self._offsets = dict(offsets)
-        self._elements = elements
-        self._batches: dict[int, list[Range]] = {}
-        self._running: Running | None = None
-        self._ssc: StreamingContext | None = contexts.take(ssc, self.stream)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_running": None, "_ssc": None}
+    def run(self, ssc: StreamingContext) -> DirectRun:
+        return DirectRun(ssc, self.stream, self._batch_ms)
 
-    def __call__(self, time: Any, _: Any = None) -> PlannedRDD:
-        batch_ms = round(time.timestamp() * 1000)
-        sc = SparkContext._active_spark_context
-        assert sc is not None
-        running = self._run(sc)
+    def plan(self, sc: SparkContext, batch_ms: int, running: DirectRun | None) -> PlannedRDD:
+        if running is None:
+            logger.warning("No offset log, no limit by backpressure: the context is not known")
         known = self._known(batch_ms, running)
         leaders: dict[TopicPartition, Broker] = {}
         if known is not None:
@@ -129,22 +76,14 @@ class DirectPlanner:
         rdd = make_rdd(sc, self._params, ranges, leaders, self._elements)
         if known is None and running is not None and running.log is not None:
             running.log.write(batch_ms, ranges)
+        if batch_ms >= max(self._batches, default=0):
+            self._offsets.update({each.topic_partition: each.end for each in ranges})
         self._remember(batch_ms, ranges)
         if running is not None:
             self._tell(running, batch_ms, ranges)
         return rdd
 
-    def _run(self, sc: SparkContext) -> Running | None:
-        if self._running is None:
-            tick_directory()
-            ssc = self._ssc or contexts.recovered_context(sc, self.stream)
-            if ssc is None:
-                logger.warning("No offset log, no limit by backpressure: the context is not known")
-                return None
-            self._running = Running(ssc, self.stream, self._batch_ms)
-        return self._running
-
-    def _known(self, batch_ms: int, running: Running | None) -> list[Range] | None:
+    def _known(self, batch_ms: int, running: DirectRun | None) -> list[Range] | None:
         """The ranges that an earlier run planned for this batch, if they begin at our offsets."""
         if batch_ms in self._batches:
             return self._batches[batch_ms]
@@ -161,7 +100,7 @@ class DirectPlanner:
         return logged
 
     def _plan(
-        self, sc: SparkContext, running: Running | None
+        self, sc: SparkContext, running: DirectRun | None
     ) -> tuple[list[Range], dict[TopicPartition, Broker]]:
         with self._params.offset_reader(int(conf_of(sc, MAX_RETRIES, "1"))) as reader:
             start = dict(self._offsets)
@@ -185,18 +124,6 @@ class DirectPlanner:
         )
         ends = cap_each(start, latest, limits)
         return [Range(*tp, start[tp], ends[tp]) for tp in sorted(start)], leaders
-
-    def _remember(self, batch_ms: int, ranges: Sequence[Range]) -> None:
-        if batch_ms >= max(self._batches, default=0):
-            self._offsets.update({each.topic_partition: each.end for each in ranges})
-        self._batches[batch_ms] = list(ranges)
-        while len(self._batches) > BATCHES_KEPT:
-            del self._batches[min(self._batches)]
-
-    def _tell(self, running: Running, batch_ms: int, ranges: Sequence[Range]) -> None:
-        if running.rate is not None:
-            running.rate.planned(batch_ms, sum(each.size for each in ranges))
-        contexts.report_input(running.ssc, self._stream_id, batch_ms, ranges)
 
 
 def direct_stream(

@@ -29,7 +29,7 @@ from kafka08.errors import (
 )
 from kafka08.spark.direct import direct_stream
 from kafka08.spark.errors import JobError
-from kafka08.spark.offsets import OffsetReader
+from kafka08.spark.offsets import LogOffsetReader
 from kafka08.spark.params import SourceParams, source_params
 from kafka08.spark.planner import Range
 from kafka08.spark.rdd import Elements, KafkaRDD, attempts, make_rdd
@@ -197,7 +197,7 @@ def _starting_offsets(topics: list[str], params: SourceParams) -> dict[TopicPart
             raise JobError(f"Couldn't find leaders for {without}") from None
 
 
-def _check_offsets(ranges: list[Range], reader: OffsetReader) -> None:
+def _check_offsets(ranges: list[Range], reader: LogOffsetReader) -> None:
     partitions = {each.topic_partition for each in ranges}
     try:
         low, high = reader.earliest(partitions), reader.latest(partitions)

@@ -8,9 +8,11 @@ caller plans and completes batches.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
+from kafka08.client.cluster import Endpoint
 from kafka08.client.offsets import ZooKeeperOffsets
 from kafka08.client.security import runtime_for
 from kafka08.common import TopicPartition
@@ -22,9 +24,9 @@ from kafka08.consumer.group import GroupNodes, GroupView, share_of
 from kafka08.consumer.offset_store import OffsetStore, coordinator_offsets
 from kafka08.errors import KafkaError
 from kafka08.runtime import Loop, Runtime
-from kafka08.spark.offsets import OffsetReader
+from kafka08.spark.offsets import LogOffsetReader
 from kafka08.spark.planner import Range
-from kafka08.spark.progress import Progress
+from kafka08.spark.progress import BatchProgress
 from kafka08.zookeeper import access_of
 from zk.client import SessionState, ZkClient
 from zk.znodes import STATIC, ConsumerRegistration
@@ -34,10 +36,10 @@ logger = logging.getLogger("kafka08.spark.member")
 POLL_S = 0.5
 
 
-class GroupMember:
+class DriverMember:
     """Joins on ``start``. ``alive``: whether the batches go on; the member leaves when not.
 
-    ``offsets`` makes an OffsetReader of the brokers given. Without ``zk``, a started client, it
+    ``offsets`` makes an LogOffsetReader of the brokers given. Without ``zk``, a started client, it
     connects by itself and raises ZkConnectionError when that fails. Safe for concurrent use.
     """
 
@@ -47,7 +49,7 @@ class GroupMember:
         topics: Mapping[str, int],
         *,
         alive: Callable[[], bool],
-        offsets: Callable[[Sequence[tuple[str, int]]], OffsetReader],
+        offsets: Callable[[Iterable[Endpoint]], AbstractContextManager[LogOffsetReader]],
         zk: Any = None,
         runtime: Runtime | None = None,
     ) -> None:
@@ -90,7 +92,7 @@ class GroupMember:
         self._threads = dict.fromkeys(thread_ids(self.consumer_id, max(topics.values())))
         self._view: GroupView | None = None
         self._claimed: Assignment = {}
-        self._progress = Progress({})
+        self._progress = BatchProgress({})
         self._paused = True
         self._recovered: dict[int, Sequence[Range]] = {}
         self._submitted: set[int] = set()
@@ -149,7 +151,7 @@ class GroupMember:
 
     # --- membership
 
-    def start(self) -> GroupMember:
+    def start(self) -> DriverMember:
         """Join in the background."""
         self._zk.on_state(self._on_state)
         self._changed.set()
@@ -211,7 +213,7 @@ class GroupMember:
         self._claimed = share
         positions = self._starting(stored)
         with self._lock:
-            self._progress = Progress(positions)
+            self._progress = BatchProgress(positions)
             for batch_ms, ranges in sorted(self._recovered.items()):
                 self._progress.plan(batch_ms, ranges)
                 if batch_ms in self._submitted:
@@ -228,8 +230,7 @@ class GroupMember:
         """Stored offsets; by ``auto.offset.reset`` if there is none or it is not in the log."""
         if not stored:
             return {}
-        endpoints = [(broker.host, broker.port) for broker in self._group.brokers()]
-        with self._offsets(endpoints) as reader:
+        with self._offsets(self.brokers()) as reader:
             low, high = reader.earliest(stored), reader.latest(stored)
         reset = low if self._config.auto_offset_reset == SMALLEST else high
         for tp, offset in stored.items():
@@ -263,11 +264,11 @@ class GroupMember:
     def _forget(self) -> None:
         with self._lock:
             self._paused = True
-            self._progress = Progress({})
+            self._progress = BatchProgress({})
             self._claimed = {}
             self._view = None
 
-    def brokers(self) -> list[tuple[str, int]]:
+    def brokers(self) -> list[Endpoint]:
         """Where the live brokers are. Raises what ZooKeeper's client raises."""
         return [(broker.host, broker.port) for broker in self._group.brokers()]
 

@@ -10,15 +10,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import Any
 
 from kafka08.client import log_offsets
-from kafka08.client.cluster import ClusterClient, Endpoint
+from kafka08.client.cluster import ClusterClient
 from kafka08.client.retry import Retry
 from kafka08.client.routing import Answers, ask_leaders, by_leader
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition
 from kafka08.errors import KafkaError, UnknownTopicOrPartitionError, raise_for_code
-from kafka08.network.channel import Channel
 from kafka08.protocol import schemas
 from kafka08.runtime import Runtime, ThreadRuntime
 from kafka08.spark.errors import UnreachableError, naming_leader
@@ -43,35 +41,25 @@ class _MissingError(UnknownTopicOrPartitionError):
         self.found = found
 
 
-class OffsetReader:
+class LogOffsetReader:
     """Metadata and offsets of a cluster. ``retries`` tries after the first, ``backoff_ms`` apart.
 
-    With ``api_versions`` brokers must answer ApiVersions; ``since`` needs it.
-    Not to be pickled: make one where it is used.
+    For ``since`` the connections of ``cluster`` must ask for versions. Not to be pickled: make one
+    where it is used.
     """
 
     def __init__(
         self,
-        endpoints: Iterable[Endpoint],
+        cluster: ClusterClient,
         *,
-        client_id: str = "kafka08-spark-driver",
         retries: int = 3,
         backoff_ms: int = 1000,
-        timeout_ms: int = 30000,
-        api_versions: bool = False,
         runtime: Runtime | None = None,
-        cluster: Any = None,
     ) -> None:
         self._runtime = runtime or ThreadRuntime()
         self._retries = retries
         self._backoff = backoff_ms / 1000
-        self._cluster = cluster or ClusterClient(
-            list(endpoints),
-            client_id=client_id,
-            timeout_ms=timeout_ms,
-            runtime=self._runtime,
-            channel=partial(Channel, api_versions=api_versions),
-        )
+        self._cluster = cluster
 
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
         """All partitions of ``topics``, sorted. Raises UnknownTopicOrPartitionError for a topic
@@ -216,15 +204,6 @@ class OffsetReader:
             refresh=lambda: self._cluster.refresh(sorted({tp.topic for tp in missing})),
         )
 
-    def close(self) -> None:
-        self._cluster.close()
-
-    def __enter__(self) -> OffsetReader:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
-
 
 def _partitions_in(
     answer: schemas.MetadataResponse, wanted: Collection[str]
@@ -245,7 +224,7 @@ def _raise_unless_unknown(answer: schemas.MetadataResponse) -> None:
 
 
 def resolve(
-    wanted: Mapping[TopicPartition, int], reader: OffsetReader
+    wanted: Mapping[TopicPartition, int], reader: LogOffsetReader
 ) -> dict[TopicPartition, int]:
     """Offsets with -2 and -1 replaced by the earliest and latest of their partitions."""
     early = [tp for tp, offset in wanted.items() if offset == EARLIEST_TIME]

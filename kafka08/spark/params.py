@@ -4,49 +4,79 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
-from kafka08.client.cluster import Endpoint
+from kafka08.client.cluster import ClusterClient, Endpoint
 from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.errors import ConfigError
+from kafka08.network.channel import Channel
+from kafka08.runtime import Runtime
 from kafka08.settings import LONG, Settings, setting
 from kafka08.spark.errors import JobError, naming
-from kafka08.spark.offsets import OffsetReader
+from kafka08.spark.offsets import LogOffsetReader
+from kafka08.spark.reader import FETCH_BYTES, MAX_FETCH_BYTES, RangeReader
 
 SMALLEST = "smallest"
 BROKERS, BOOTSTRAP = "metadata.broker.list", "bootstrap.servers"
 
 
 class SourceParams(NamedTuple):
-    """The brokers and the fetch settings; it is pickled with every task.
+    """The brokers and the fetch settings; it is pickled with every task, and in checkpoints.
 
-    ``option``: what named ``endpoints``, for messages.
+    ``option``: what named ``endpoints``, for messages. With ``api_versions`` brokers must answer
+    ApiVersions.
     """
 
     endpoints: tuple[Endpoint, ...]
     from_smallest: bool = False
-    fetch_bytes: int = 1 << 20
+    fetch_bytes: int = FETCH_BYTES
     backoff_ms: int = 200
     timeout_ms: int = 30000
     client_id: str = ""
     option: str = BROKERS
     security: ClientSecurity = PLAIN
+    max_fetch_bytes: int = MAX_FETCH_BYTES
+    api_versions: bool = False
+
+    def client(self, runtime: Runtime) -> ClusterClient:
+        """The process's own; ``runtime`` connects as ``security`` says."""
+        return ClusterClient(
+            self.endpoints,
+            client_id=self.client_id,
+            timeout_ms=self.timeout_ms,
+            runtime=runtime,
+            channel=partial(Channel, api_versions=self.api_versions),
+        )
+
+    def offsets(self, cluster: ClusterClient, retries: int, runtime: Runtime) -> LogOffsetReader:
+        return LogOffsetReader(
+            cluster, retries=retries, backoff_ms=self.backoff_ms, runtime=runtime
+        )
+
+    def ranges(self, cluster: ClusterClient, retries: int, runtime: Runtime) -> RangeReader:
+        return RangeReader(
+            cluster,
+            fetch_bytes=self.fetch_bytes,
+            max_fetch_bytes=self.max_fetch_bytes,
+            retries=retries,
+            backoff_ms=self.backoff_ms,
+            runtime=runtime,
+        )
 
     @contextmanager
-    def offset_reader(self, retries: int = 1) -> Iterator[OffsetReader]:
+    def offset_reader(self, retries: int = 1) -> Iterator[LogOffsetReader]:
         """For a with; what is asked there raises UnreachableError when no broker answers."""
-        with (
-            naming(self.option, self.endpoints),
-            OffsetReader(
-                self.endpoints,
-                client_id=self.client_id,
-                retries=retries,
-                backoff_ms=self.backoff_ms,
-                timeout_ms=self.timeout_ms,
-                runtime=runtime_for(self.security),
-            ) as reader,
-        ):
-            yield reader
+        runtime = runtime_for(self.security)
+        with naming(self.option, self.endpoints), self.client(runtime) as cluster:
+            yield self.offsets(cluster, retries, runtime)
+
+    @contextmanager
+    def range_reader(self, retries: int) -> Iterator[RangeReader]:
+        """As ``offset_reader``."""
+        runtime = runtime_for(self.security)
+        with naming(self.option, self.endpoints), self.client(runtime) as cluster:
+            yield self.ranges(cluster, retries, runtime)
 
 
 class _FetchSettings(Settings):

@@ -14,7 +14,7 @@ from kafka08.spark.planner import Range
 RUNNING, DONE, FAILED = "running", "done", "failed"
 
 
-class Progress:
+class BatchProgress:
     """From ``positions``, the committed offsets of the partitions owned.
 
     ``position``: next offset to plan; ``committed``: next offset that is safe to store.

@@ -1,6 +1,6 @@
 """RDDs over planned ranges: one task a partition, which fetches, decodes and handles.
 
-Planned ranges are kept in this process by RDD id, so that the functions given to ``transform``
+PlannedRdds ranges are kept in this process by RDD id, so that the functions given to ``transform``
 and ``foreachRDD`` see the Python RDD itself (their first step then runs in the same worker as the
 fetch) and its offset ranges.
 """
@@ -15,13 +15,11 @@ from typing import Any, NamedTuple
 from pyspark import RDD, SparkContext, TaskContext
 from pyspark.core.rdd import PipelinedRDD
 
-from kafka08.client.security import runtime_for
 from kafka08.common import Broker, TopicPartition
 from kafka08.message.entry import AnyMessage
-from kafka08.spark.errors import naming
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range
-from kafka08.spark.reader import RETRIES, RangeReader
+from kafka08.spark.reader import RETRIES
 from kafka08.spark.values import (
     Decoder,
     KafkaMessageAndMetadata,
@@ -88,19 +86,8 @@ class ReadTask:
             yield from self._elements.of(wanted, messages)
 
     def _read(self, wanted: Range, leader: Broker | None) -> Iterator[list[AnyMessage]]:
-        params = self._params
-        with (
-            naming(params.option, params.endpoints),
-            RangeReader(
-                params.endpoints,
-                client_id=params.client_id,
-                fetch_bytes=params.fetch_bytes,
-                retries=0 if leader is not None and self._strict else RETRIES,
-                backoff_ms=params.backoff_ms,
-                timeout_ms=params.timeout_ms,
-                runtime=runtime_for(params.security),
-            ) as reader,
-        ):
+        retries = 0 if leader is not None and self._strict else RETRIES
+        with self._params.range_reader(retries) as reader:
             yield from reader.read(wanted, leader)
 
 
@@ -123,7 +110,7 @@ class PlannedRDD(PipelinedRDD[Any, Any], KafkaRDD):
         return [to_offset_range(each) for each in self._ranges]
 
 
-class Planned:
+class PlannedRdds:
     """The ranges that this driver planned, by RDD id; the oldest are forgotten."""
 
     def __init__(self) -> None:
@@ -156,7 +143,7 @@ class Planned:
         return found
 
 
-planned = Planned()
+planned = PlannedRdds()
 
 
 def planned_rdd(jrdd: Any, sc: SparkContext, deserializer: Any) -> KafkaRDD:

@@ -8,19 +8,18 @@ that is no longer in the log is an error that names partition, range and the log
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
 from kafka08.client import log_offsets
-from kafka08.client.cluster import ClusterClient, Endpoint
+from kafka08.client.cluster import ClusterClient
 from kafka08.client.reading import FetchTooSmallError, Position, fetch
 from kafka08.client.retry import Retry
 from kafka08.common import Broker
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, raise_for_code
-from kafka08.message.entry import AnyMessage
+from kafka08.message.entry import AnyMessage, BytesLike
 from kafka08.message.sets import iter_messages
-from kafka08.network.channel import Channel
 from kafka08.runtime import Runtime, ThreadRuntime
 from kafka08.spark.errors import (
     EndedEarlyError,
@@ -33,11 +32,12 @@ from kafka08.spark.planner import Range
 FETCH_BYTES = 1 << 20
 MAX_FETCH_BYTES = 100 << 20
 RETRIES = 3
+MAX_WAIT_MS = 500
 
 T = TypeVar("T")
 # (what of some stored bytes is in the range, the offset after the last whole message there);
 # None for either when there is nothing.
-Decode = Callable[[Any, Range], tuple[T | None, int | None]]
+Decode = Callable[[BytesLike, Range], tuple[T | None, int | None]]
 
 logger = logging.getLogger("kafka08.spark.reader")
 
@@ -46,24 +46,19 @@ class RangeReader:
     """Reads ranges over one set of connections; one task at a time.
 
     ``fetch_bytes`` is asked for at first; a message that does not fit has it doubled up to
-    ``max_fetch_bytes``. ``retries`` fetches after a failed one, ``backoff_ms`` apart. With
-    ``api_versions`` brokers must answer ApiVersions, and messages have timestamps and headers.
+    ``max_fetch_bytes``. ``retries`` fetches after a failed one, ``backoff_ms`` apart. If the
+    connections of ``cluster`` ask for versions, messages have timestamps and headers.
     """
 
     def __init__(
         self,
-        endpoints: Iterable[Endpoint],
+        cluster: ClusterClient,
         *,
-        client_id: str = "kafka08-spark",
         fetch_bytes: int = FETCH_BYTES,
         max_fetch_bytes: int = MAX_FETCH_BYTES,
         retries: int = RETRIES,
         backoff_ms: int = 200,
-        timeout_ms: int = 30000,
-        max_wait_ms: int = 500,
-        api_versions: bool = False,
         runtime: Runtime | None = None,
-        cluster: Any = None,
     ) -> None:
         self._runtime = runtime or ThreadRuntime()
         self._fetch_bytes = fetch_bytes
@@ -76,14 +71,7 @@ class RangeReader:
             attempts=retries + 1,
             passes=lambda error: not isinstance(error, RangeNotAvailableError),
         )
-        self._max_wait_ms = max_wait_ms
-        self._cluster = cluster or ClusterClient(
-            list(endpoints),
-            client_id=client_id,
-            timeout_ms=timeout_ms,
-            runtime=self._runtime,
-            channel=partial(Channel, api_versions=api_versions),
-        )
+        self._cluster = cluster
 
     def read(self, wanted: Range, leader: Broker | None = None) -> Iterator[list[AnyMessage]]:
         """The messages of ``wanted`` in order, fetch by fetch; gaps are passed over.
@@ -128,11 +116,11 @@ class RangeReader:
 
     def _fetch(
         self, wanted: Range, position: Position, leader: Broker | None
-    ) -> tuple[Any, int, Broker]:
+    ) -> tuple[BytesLike, int, Broker]:
         """(stored bytes, high watermark, who gave them)."""
         tp = wanted.topic_partition
 
-        def ask() -> tuple[Any, int, Broker]:
+        def ask() -> tuple[BytesLike, int, Broker]:
             nonlocal leader
             if leader is None:
                 self._cluster.refresh([tp.topic])
@@ -144,13 +132,14 @@ class RangeReader:
                         call,
                         {tp: position.offset},
                         position.size,
-                        max_wait_ms=self._max_wait_ms,
+                        max_wait_ms=MAX_WAIT_MS,
                         min_bytes=1,
                     )[tp]
                 raise_for_code(answer.error, f"No fetch of {tp}: code {answer.error}")
             except OffsetOutOfRangeError:
                 raise self._out_of_range(wanted, position.offset, leader) from None
-            return answer.message_set or b"", answer.high_watermark, leader
+            data: Any = answer.message_set or b""
+            return data, answer.high_watermark, leader
 
         def again(error: Exception) -> None:
             nonlocal leader
@@ -172,17 +161,8 @@ class RangeReader:
             f"Offset {position} of {wanted} is out of range: the log has {there}"
         )
 
-    def close(self) -> None:
-        self._cluster.close()
 
-    def __enter__(self) -> RangeReader:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
-
-
-def _messages(data: Any, wanted: Range) -> tuple[list[AnyMessage] | None, int | None]:
+def _messages(data: BytesLike, wanted: Range) -> tuple[list[AnyMessage] | None, int | None]:
     messages = list(iter_messages(data))
     if not messages:
         return None, None

@@ -27,7 +27,7 @@ from kafka08.spark.source_plan import SourcePlanner, from_json, to_json
 from kafka08.spark.source_read import read_range
 
 
-class Task(NamedTuple):
+class PlannedRange(NamedTuple):
     """A range, who led its partition when it was planned, and when that was (ms of the epoch)."""
 
     wanted: Range
@@ -39,20 +39,23 @@ def tasks(planner: SourcePlanner, start: Offsets, end: Offsets) -> list[InputPar
     ranges = planner.ranges(start, end)
     leaders = planner.leaders(ranges)
     now = planner.now_ms()
-    return [InputPartition(Task(each, leaders.get(each.topic_partition), now)) for each in ranges]
+    return [
+        InputPartition(PlannedRange(each, leaders.get(each.topic_partition), now))
+        for each in ranges
+    ]
 
 
 def run(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     """Spark makes one partition with the value None where there is none."""
     if partition.value is None:
         return
-    task: Task = partition.value
+    planned: PlannedRange = partition.value
     context = TaskContext.get()
     first = context is None or context.attemptNumber() == 0
     # Messages have no time of their own. Were the column null, ``withWatermark("timestamp")`` would
     # drop all rows without a word.
-    leader = task.leader if first else None
-    yield from read_range(options, task.wanted, leader, timestamp_ms=task.planned_ms)
+    leader = planned.leader if first else None
+    yield from read_range(options, planned.wanted, leader, timestamp_ms=planned.planned_ms)
 
 
 class BatchReader(DataSourceReader):
@@ -72,7 +75,7 @@ class BatchReader(DataSourceReader):
         return run(self._options, partition)
 
 
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class SourceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Everything from ``startingOffsets`` on, in batches."""
 
     def __init__(self, options: SourceOptions) -> None:
@@ -83,7 +86,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._latest: Offsets | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return StreamReader, (self._options,)  # executors need no connection of the planner's
+        return SourceStreamReader, (self._options,)  # executors need no connection of the planner's
 
     @property
     def _planner(self) -> SourcePlanner:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kafka08.client.cluster import Endpoint, parse_broker_list
-from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
+from kafka08.client.security import ClientSecurity, runtime_for
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, OFFSETS_TOPIC, TopicPartition
 from kafka08.errors import ConfigError
 from kafka08.settings import (
@@ -26,6 +26,7 @@ from kafka08.settings import (
     setting,
     value_of,
 )
+from kafka08.spark.params import SourceParams
 
 logger = logging.getLogger("kafka08.spark.source_options")
 
@@ -140,7 +141,7 @@ class SourceOptions(NamedTuple):
     ``max_records``. It is pickled with every task.
     """
 
-    endpoints: tuple[Endpoint, ...]
+    params: SourceParams
     topics: tuple[str, ...] = ()
     pattern: str = ""
     assigned: tuple[TopicPartition, ...] = ()
@@ -153,14 +154,7 @@ class SourceOptions(NamedTuple):
     max_records: int = 0
     fail_on_data_loss: bool = True
     retries: int = 30
-    backoff_ms: int = 1000
-    fetch_bytes: int = 1 << 20
-    max_fetch_bytes: int = 100 << 20
-    timeout_ms: int = 30000
-    client_id: str = "kafka08-spark"
-    api_versions: bool = False
     include_headers: bool = False
-    security: ClientSecurity = PLAIN
 
     @property
     def subscription(self) -> str:
@@ -177,9 +171,6 @@ class SourceOptions(NamedTuple):
         return [name for name in topics if pattern.fullmatch(name) and name != OFFSETS_TOPIC]
 
 
-_FIELDS = frozenset(SourceOptions._fields)
-
-
 def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
     """Names of options in any case. Raises ConfigError."""
     texts = _texts(options)
@@ -193,16 +184,22 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
     if strategy.lower() not in ("error", LATEST):
         raise ConfigError(f"{STRATEGY} has value {strategy}, which is not error or {LATEST}")
     or_latest = strategy.lower() == LATEST
-    return SourceOptions(
+    values = settings.values()
+    params = SourceParams(
         _endpoints(texts),
+        option=BOOTSTRAP,
+        security=_security(texts),
+        **{name: values[name] for name in values.keys() & SourceParams._fields},
+    )
+    return SourceOptions(
+        params,
         topics,
         pattern,
         assigned,
         _since(texts, settings, STARTING, or_latest)
         or _position(texts, STARTING, LATEST if streaming else EARLIEST, not streaming, LATEST),
         _since(texts, settings, ENDING, True) or _position(texts, ENDING, LATEST, True, EARLIEST),
-        security=_security(texts),
-        **{name: value for name, value in settings.values().items() if name in _FIELDS},
+        **{name: values[name] for name in values.keys() & SourceOptions._fields},
     )
 
 

@@ -11,13 +11,14 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from kafka08.client.cluster import ClusterClient
 from kafka08.client.requests import NO_OFFSET
 from kafka08.client.security import runtime_for
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import ConfigError, UnknownTopicOrPartitionError
 from kafka08.runtime import Runtime
 from kafka08.spark.errors import DataLossError, naming
-from kafka08.spark.offsets import DOUBT_RETRIES, OffsetReader, behind, resolve
+from kafka08.spark.offsets import DOUBT_RETRIES, LogOffsetReader, behind, resolve
 from kafka08.spark.planner import Offsets, Range, lags, split_ranges, split_total
 from kafka08.spark.source_options import (
     BOOTSTRAP,
@@ -43,23 +44,16 @@ class SourcePlanner:
         self,
         options: SourceOptions,
         *,
-        reader: OffsetReader | None = None,
+        cluster: ClusterClient | None = None,
         runtime: Runtime | None = None,
     ) -> None:
         self._options = options
-        self._runtime = runtime or runtime_for(options.security)
+        self._runtime = runtime or runtime_for(options.params.security)
         self._doubts = min(DOUBT_RETRIES, options.retries)
         # Partitions that were proved to be gone, and are not doubted or warned of again.
         self._gone: set[TopicPartition] = set()
-        self._reader = reader or OffsetReader(
-            options.endpoints,
-            client_id=options.client_id,
-            retries=options.retries,
-            backoff_ms=options.backoff_ms,
-            timeout_ms=options.timeout_ms,
-            api_versions=options.api_versions,
-            runtime=self._runtime,
-        )
+        self._cluster = cluster or options.params.client(self._runtime)
+        self._reader = options.params.offsets(self._cluster, options.retries, self._runtime)
         self._last_trigger: float | None = None
         self._now_ms = 0
 
@@ -251,12 +245,12 @@ class SourcePlanner:
     def _loss(self, text: str) -> None:
         report_loss(self._options, text)
 
-    def _ask(self, question: Callable[[OffsetReader], T]) -> T:
-        with naming(BOOTSTRAP, self._options.endpoints):
+    def _ask(self, question: Callable[[LogOffsetReader], T]) -> T:
+        with naming(BOOTSTRAP, self._options.params.endpoints):
             return question(self._reader)
 
     def close(self) -> None:
-        self._reader.close()
+        self._cluster.close()
 
 
 def report_loss(options: SourceOptions, text: str) -> None:

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 
+from kafka08.client.cluster import ClusterClient
 from kafka08.client.security import runtime_for
 from kafka08.common import Broker
 from kafka08.errors import UnknownTopicOrPartitionError
+from kafka08.message.entry import BytesLike
+from kafka08.runtime import Runtime
 from kafka08.spark.columns import record_batch
 from kafka08.spark.errors import DataLossError, EndedEarlyError, naming
-from kafka08.spark.offsets import OffsetReader
 from kafka08.spark.planner import Range
-from kafka08.spark.reader import RangeReader
-from kafka08.spark.source_options import BOOTSTRAP, SourceOptions
+from kafka08.spark.source_options import SourceOptions
 from kafka08.spark.source_plan import report_loss
 
 logger = logging.getLogger("kafka08.spark.source_read")
@@ -31,8 +31,8 @@ def read_range(
     leader: Broker | None = None,
     *,
     timestamp_ms: int,
-    reader: RangeReader | None = None,
-    offsets: OffsetReader | None = None,
+    cluster: ClusterClient | None = None,
+    runtime: Runtime | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """One batch a fetch, with ``timestamp_ms`` as the time of messages that have none.
 
@@ -40,22 +40,25 @@ def read_range(
     left out.
     """
     position = wanted.start
+    params = options.params
+    runtime = runtime or runtime_for(params.security)
 
-    def decode(data: Any, part: Range) -> tuple[pa.RecordBatch | None, int | None]:
+    def decode(data: BytesLike, part: Range) -> tuple[pa.RecordBatch | None, int | None]:
         nonlocal position
         found, following = record_batch(data, part, timestamp_ms, headers=options.include_headers)
         position = max(position, following or 0)
         return found, following
 
-    with naming(BOOTSTRAP, options.endpoints), reader or _range_reader(options) as source:
+    with naming(params.option, params.endpoints), cluster or params.client(runtime) as client:
+        reader = params.ranges(client, options.retries, runtime)
+        offsets = params.offsets(client, options.retries, runtime)
         while position < wanted.end:
             try:
-                yield from source.read_as(decode, wanted._replace(start=position), leader)
+                yield from reader.read_as(decode, wanted._replace(start=position), leader)
                 return
             except UnknownTopicOrPartitionError:
-                with offsets or _offset_reader(options) as asked:
-                    if not asked.gone([wanted.topic_partition]):
-                        raise
+                if not offsets.gone([wanted.topic_partition]):
+                    raise
                 report_loss(options, f"{wanted} cannot be read: the partition is gone")
                 return
             except DataLossError as error:
@@ -66,33 +69,7 @@ def read_range(
                 logger.warning("%s", error)
                 if isinstance(error, EndedEarlyError):
                     return
-                with offsets or _offset_reader(options) as asked:
-                    (earliest,) = asked.earliest([wanted.topic_partition]).values()
+                (earliest,) = offsets.earliest([wanted.topic_partition]).values()
                 if earliest <= position:
                     return  # the log ends before the range begins
                 position = earliest
-
-
-def _range_reader(options: SourceOptions) -> RangeReader:
-    return RangeReader(
-        options.endpoints,
-        client_id=options.client_id,
-        fetch_bytes=options.fetch_bytes,
-        max_fetch_bytes=options.max_fetch_bytes,
-        retries=options.retries,
-        backoff_ms=options.backoff_ms,
-        timeout_ms=options.timeout_ms,
-        api_versions=options.api_versions,
-        runtime=runtime_for(options.security),
-    )
-
-
-def _offset_reader(options: SourceOptions) -> OffsetReader:
-    return OffsetReader(
-        options.endpoints,
-        client_id=options.client_id,
-        retries=options.retries,
-        backoff_ms=options.backoff_ms,
-        timeout_ms=options.timeout_ms,
-        runtime=runtime_for(options.security),
-    )

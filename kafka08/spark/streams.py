@@ -9,15 +9,26 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+from pyspark import SparkContext
 from pyspark.streaming import DStream, StreamingContext, util
 from pyspark.streaming.dstream import TransformedDStream
 
 from kafka08.errors import ConfigError
-from kafka08.spark.rdd import planned_rdd
+from kafka08.spark import contexts
+from kafka08.spark.backpressure import PidRateEstimator
+from kafka08.spark.planner import Range
+from kafka08.spark.rdd import Elements, PlannedRDD, planned_rdd
+
+BATCHES_KEPT = 100
+BACKPRESSURE = "spark.streaming.backpressure.enabled"
+INITIAL_RATE = "spark.streaming.backpressure.initialRate"
+PID = "spark.streaming.backpressure.pid."
 
 TransformFunction: Any = util.TransformFunction
 
@@ -85,3 +96,96 @@ def tick_directory() -> Path:
     if found.st_mode & 0o077:
         raise ConfigError(f"Others may write to or read {path}: chmod 700, or remove it.")
     return path
+
+
+def conf_of(sc: SparkContext, key: str, default: str) -> str:
+    return str(sc._conf.get(key, default))
+
+
+class Rate:
+    """The rate that backpressure allows, learnt from the batches of one run."""
+
+    def __init__(self, sc: SparkContext, batch_ms: int) -> None:
+        self._estimator = PidRateEstimator(
+            batch_ms,
+            proportional=float(conf_of(sc, PID + "proportional", "1.0")),
+            integral=float(conf_of(sc, PID + "integral", "0.2")),
+            derivative=float(conf_of(sc, PID + "derived", "0.0")),
+            min_rate=float(conf_of(sc, PID + "minRate", "100")),
+        )
+        self.rate = float(conf_of(sc, INITIAL_RATE, "0"))
+        self._sizes: dict[int, int] = {}
+
+    def planned(self, batch_ms: int, size: int) -> None:
+        self._sizes[batch_ms] = size
+
+    def completed(self, batch_ms: int, info: Any) -> None:
+        found = self._estimator.compute(
+            int(info.processingEndTime()),
+            self._sizes.pop(batch_ms, 0),
+            int(info.processingDelay()),
+            int(info.schedulingDelay()),
+        )
+        self.rate = self.rate if found is None else found
+
+
+class StreamRun:
+    """A planner's objects while its stream runs, which a checkpoint must not contain.
+
+    ``rate``: None without backpressure.
+    """
+
+    def __init__(self, ssc: StreamingContext, batch_ms: int) -> None:
+        self.ssc = ssc
+        self.rate: Rate | None = None
+        if conf_of(ssc._sc, BACKPRESSURE, "false").lower() == "true":
+            self.rate = Rate(ssc._sc, batch_ms)
+
+
+R = TypeVar("R", bound=StreamRun)
+
+
+class BatchPlanner(Generic[R]):
+    """``planner(time, _)``: the RDD of a batch, which ``plan`` makes.
+
+    Part of every checkpoint, as its attributes are: without what runs.
+    """
+
+    def __init__(self, ssc: StreamingContext, elements: Elements) -> None:
+        self.stream = uuid.uuid4().hex
+        self._stream_id = int(ssc._jssc.ssc().getNewInputStreamId())
+        self._batch_ms = contexts.batch_ms(ssc)
+        self._elements = elements
+        self._batches: dict[int, list[Range]] = {}
+        self._running: R | None = None
+        self._ssc: StreamingContext | None = contexts.take(ssc, self.stream)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_running": None, "_ssc": None}
+
+    def __call__(self, time: datetime, _: object = None) -> PlannedRDD:
+        sc = SparkContext._active_spark_context
+        assert sc is not None
+        if self._running is None:
+            tick_directory()
+            ssc = self._ssc or contexts.recovered_context(sc, self.stream)
+            self._running = None if ssc is None else self.run(ssc)
+        return self.plan(sc, round(time.timestamp() * 1000), self._running)
+
+    def run(self, ssc: StreamingContext) -> R:
+        """What ``plan`` needs, once the stream is started."""
+        raise NotImplementedError
+
+    def plan(self, sc: SparkContext, batch_ms: int, running: R | None) -> PlannedRDD:
+        """``running``: None if the context of a recovered stream is not known."""
+        raise NotImplementedError
+
+    def _remember(self, batch_ms: int, ranges: Sequence[Range]) -> None:
+        self._batches[batch_ms] = list(ranges)
+        while len(self._batches) > BATCHES_KEPT:
+            del self._batches[min(self._batches)]
+
+    def _tell(self, running: R, batch_ms: int, ranges: Sequence[Range]) -> None:
+        if running.rate is not None:
+            running.rate.planned(batch_ms, sum(each.size for each in ranges))
+        contexts.report_input(running.ssc, self._stream_id, batch_ms, ranges)

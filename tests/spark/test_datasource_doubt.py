@@ -15,10 +15,11 @@ from kafka08.common import TopicPartition
 from kafka08.errors import ConfigError, UnknownTopicOrPartitionError
 from kafka08.message.sets import encode_set
 from kafka08.protocol import schemas
-from kafka08.spark import offsets
+from kafka08.spark import params
 from kafka08.spark.errors import DataLossError, UnreachableError
-from kafka08.spark.source import StreamReader
-from kafka08.spark.source_options import SourceOptions
+from kafka08.spark.params import SourceParams
+from kafka08.spark.source import SourceStreamReader
+from kafka08.spark.source_options import BOOTSTRAP, SourceOptions
 from kafka08.spark.source_plan import SourcePlanner
 from tests.fakes.cluster import FakeCluster, connect
 from tests.fakes.runtime import FakeRuntime
@@ -26,10 +27,10 @@ from tests.spark.cluster import ONE as BROKER
 from tests.spark.cluster import T, cluster_of, put
 
 ONE = TopicPartition("t", 1)
-ENDPOINTS = (("h", 9092),)
-NAMED = SourceOptions(ENDPOINTS, topics=("t",), retries=30, backoff_ms=1000)
-PATTERN = SourceOptions(ENDPOINTS, pattern="t.*", retries=30, backoff_ms=1000)
-ASSIGNED = SourceOptions(ENDPOINTS, assigned=(T, ONE), retries=30, backoff_ms=1000)
+PARAMS = SourceParams((("h", 9092),), backoff_ms=1000, option=BOOTSTRAP)
+NAMED = SourceOptions(PARAMS, topics=("t",))
+PATTERN = SourceOptions(PARAMS, pattern="t.*")
+ASSIGNED = SourceOptions(PARAMS, assigned=(T, ONE))
 START = {"t": {"0": 4, "1": 4}}
 END = {"t": {"0": 10, "1": 30}}
 # From a broker that the controller has told nothing yet.
@@ -46,7 +47,7 @@ def messages(count: int) -> bytes:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     """The cluster that every planner connects to."""
     made = cluster_of({T: messages(10), ONE: messages(30)})
-    connect(monkeypatch, offsets, made)
+    connect(monkeypatch, params, made)
     return made
 
 
@@ -74,15 +75,15 @@ def clear(cluster: FakeCluster) -> None:
 
 def stream_of(
     options: SourceOptions, fail_on_data_loss: bool = True
-) -> tuple[StreamReader, FakeRuntime]:
+) -> tuple[SourceStreamReader, FakeRuntime]:
     options = options._replace(fail_on_data_loss=fail_on_data_loss)
     runtime = FakeRuntime()
-    stream = StreamReader(options)
+    stream = SourceStreamReader(options)
     stream._made = SourcePlanner(options, runtime=runtime)
     return stream, runtime
 
 
-def following(stream: StreamReader, start: dict[str, Any] = START) -> dict[str, Any]:
+def following(stream: SourceStreamReader, start: dict[str, Any] = START) -> dict[str, Any]:
     return stream.latestOffset(start, ReadAllAvailable())
 
 

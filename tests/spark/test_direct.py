@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,8 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from pyspark import SparkContext
+
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
 from kafka08.message.sets import encode_set
@@ -20,7 +23,7 @@ from kafka08.spark import contexts, direct
 from kafka08.spark.direct import DirectPlanner
 from kafka08.spark.errors import RangeNotAvailableError
 from kafka08.spark.offset_log import LocalFiles, OffsetLog
-from kafka08.spark.offsets import OffsetReader
+from kafka08.spark.offsets import LogOffsetReader
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range
 from kafka08.spark.rdd import Elements
@@ -72,15 +75,16 @@ class Running:
 @pytest.fixture
 def spark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Spark]:
     made = Spark(tmp_path / "log")
-    monkeypatch.setattr(direct.SparkContext, "_active_spark_context", made)
+    monkeypatch.setattr(SparkContext, "_active_spark_context", made)
     monkeypatch.setattr(direct, "make_rdd", made.make_rdd)
     monkeypatch.setattr(contexts, "report_input", lambda ssc, i, ms, ranges: made.told.append(ms))
     return made
 
 
 def planner_of(spark: Spark, cluster: FakeCluster, **offsets: int) -> DirectPlanner:
-    def offset_reader(retries: int) -> OffsetReader:
-        return OffsetReader([], retries=retries, runtime=FakeRuntime(), cluster=client_of(cluster))
+    def offset_reader(retries: int) -> AbstractContextManager[LogOffsetReader]:
+        client = client_of(cluster)
+        return nullcontext(LogOffsetReader(client, retries=retries, runtime=FakeRuntime()))
 
     state = {
         "stream": "s",

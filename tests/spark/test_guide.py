@@ -59,7 +59,7 @@ def test_settings_of_dstreams_are_those_of_the_code() -> None:
     section = TEXT.partition("### The direct stream")[2].partition("### The stream of a group")[0]
     code = "".join(
         (Path(module.__file__).parent / name).read_text(encoding="utf-8")
-        for name in ("direct.py", "params.py")
+        for name in ("direct.py", "params.py", "streams.py")
     )
     rows = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
     names = [name for cell in rows for name in re.findall(r"`([\w.]+[\w])[.*]*`", cell)]

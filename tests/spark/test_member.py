@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -10,8 +11,8 @@ from kafka08.common import TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.errors import KafkaError
 from kafka08.message.sets import encode_set
-from kafka08.spark.member import GroupMember, check_topics
-from kafka08.spark.offsets import OffsetReader
+from kafka08.spark.member import DriverMember, check_topics
+from kafka08.spark.offsets import LogOffsetReader
 from kafka08.spark.planner import Range
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
@@ -55,11 +56,11 @@ class Member:
         self.alive = True
         self.zk = Session(world.ensemble)
         given = {"consumer_id": name, "auto_offset_reset": "smallest", **settings}
-        self.member = GroupMember(
+        self.member = DriverMember(
             ConsumerConfig(group_id="g", zookeeper_connect="z", **given),
             {"t": 1},
             alive=lambda: self.alive,
-            offsets=lambda endpoints: OffsetReader([], cluster=client_of(world.cluster)),
+            offsets=lambda endpoints: nullcontext(LogOffsetReader(client_of(world.cluster))),
             zk=self.zk,
             runtime=world.runtime,  # type: ignore[arg-type]
         ).start()

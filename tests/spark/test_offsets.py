@@ -11,7 +11,7 @@ from kafka08.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError
 from kafka08.message.sets import encode_set
 from kafka08.protocol import schemas
 from kafka08.spark.errors import UnreachableError, naming
-from kafka08.spark.offsets import OffsetReader, behind, resolve
+from kafka08.spark.offsets import LogOffsetReader, behind, resolve
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.spark.cluster import ONE, T, client_of, cluster_of, put, questions, refused, stamped
@@ -19,11 +19,10 @@ from tests.spark.cluster import ONE, T, client_of, cluster_of, put, questions, r
 OTHER = TopicPartition("t", 1)
 
 
-def reader_of(cluster: FakeCluster, retries: int = 1) -> tuple[OffsetReader, FakeRuntime]:
+def reader_of(cluster: FakeCluster, retries: int = 1) -> tuple[LogOffsetReader, FakeRuntime]:
     runtime = FakeRuntime()
     client = client_of(cluster)
-    reader = OffsetReader([], retries=retries, backoff_ms=200, runtime=runtime, cluster=client)
-    return reader, runtime
+    return LogOffsetReader(client, retries=retries, backoff_ms=200, runtime=runtime), runtime
 
 
 @pytest.fixture
@@ -154,10 +153,3 @@ def test_resolve(cluster: FakeCluster) -> None:
     reader, _ = reader_of(cluster)
     assert resolve({T: -1, OTHER: 7}, reader) == {T: 3, OTHER: 7}
     assert resolve({T: -2}, reader) == {T: 0}
-
-
-def test_closing(cluster: FakeCluster) -> None:
-    with reader_of(cluster)[0] as reader:
-        reader.latest([T])
-        assert any(channel.connected for channel in cluster.channels)
-    assert not any(channel.connected for channel in cluster.channels)

@@ -7,19 +7,22 @@ import pickle
 import pytest
 
 from kafka08.client.security import PLAIN
+from kafka08.spark import params
 from kafka08.spark.errors import JobError
-from kafka08.spark.params import endpoints_in, source_params
+from kafka08.spark.params import SourceParams, endpoints_in, source_params
+from kafka08.spark.planner import Range
+from tests.spark.cluster import ONE, T, cluster_of, stamped
 
 
 @pytest.mark.scenario("spark-2")
 @pytest.mark.parametrize("key", ["metadata.broker.list", "bootstrap.servers"])
 def test_parameters(key: str) -> None:
-    params = source_params(
+    found = source_params(
         {key: "a:1,b:2", "auto.offset.reset": "Smallest", "fetch.message.max.bytes": "77"}
     )
-    assert params.endpoints == (("a", 1), ("b", 2))
-    assert params.from_smallest
-    assert params.fetch_bytes == 77
+    assert found.endpoints == (("a", 1), ("b", 2))
+    assert found.from_smallest
+    assert found.fetch_bytes == 77
     for reset in ("largest", "earliest", ""):
         assert not source_params({key: "a:1", "auto.offset.reset": reset}).from_smallest
 
@@ -71,3 +74,19 @@ def test_the_option_that_named_the_brokers() -> None:
     assert source_params(both).option == "metadata.broker.list"
     found = source_params({**both, "metadata.broker.list": ""})
     assert (found.endpoints, found.option) == ((("b", 2),), "bootstrap.servers")
+
+
+def test_connections_end_with_the_use_of_a_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = cluster_of({T: stamped([1])})
+    monkeypatch.setattr(params, "Channel", cluster.channel)
+    source = SourceParams(((ONE.host, ONE.port),), client_id="job", timeout_ms=7)
+    with source.offset_reader() as offsets:
+        assert offsets.latest([T]) == {T: 1}
+        assert any(channel.connected for channel in cluster.channels)
+    assert not any(channel.connected for channel in cluster.channels)
+    with source.range_reader(0) as ranges:
+        assert [len(part) for part in ranges.read(Range(*T, 0, 1))] == [1]
+        assert any(channel.connected for channel in cluster.channels)
+    assert not any(channel.connected for channel in cluster.channels)
+    assert {name for name, _ in cluster.called} == {"job"}
+    assert {each["timeout_ms"] for each in cluster.options} == {7}

@@ -6,13 +6,13 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.spark.planner import Range
-from kafka08.spark.progress import Progress
+from kafka08.spark.progress import BatchProgress
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-def made() -> Progress:
-    progress = Progress({A: 10, B: 0})
+def made() -> BatchProgress:
+    progress = BatchProgress({A: 10, B: 0})
     progress.plan(1, [Range(*A, 10, 20), Range(*B, 0, 0)])
     progress.plan(2, [Range(*A, 20, 25), Range(*B, 0, 5)])
     progress.submitted(1)
@@ -51,7 +51,7 @@ def test_nothing_past_a_failure() -> None:
 
 
 def test_an_empty_batch_that_failed_holds_nothing() -> None:
-    progress = Progress({A: 10})
+    progress = BatchProgress({A: 10})
     progress.plan(1, [Range(*A, 10, 10)])
     progress.complete(1, ok=False)
     progress.plan(2, [Range(*A, 10, 12)])
@@ -60,7 +60,7 @@ def test_an_empty_batch_that_failed_holds_nothing() -> None:
 
 
 def test_a_batch_never_submitted_counts_as_failed() -> None:
-    progress = Progress({A: 10})
+    progress = BatchProgress({A: 10})
     progress.plan(1, [Range(*A, 10, 20)])
     progress.plan(2, [Range(*A, 20, 30)])
     progress.submitted(2)
@@ -70,7 +70,7 @@ def test_a_batch_never_submitted_counts_as_failed() -> None:
 
 
 def test_ranges_that_are_not_ours_are_not_committed() -> None:
-    progress = Progress({A: 10})
+    progress = BatchProgress({A: 10})
     progress.plan(1, [Range(*A, 5, 10), Range(*B, 0, 9)])
     assert not progress.complete(1, ok=True)
     assert progress.committed == {A: 10}

@@ -12,7 +12,7 @@ pytest.importorskip("pyspark")
 
 from kafka08.common import Broker
 from kafka08.message.entry import Message
-from kafka08.spark import rdd
+from kafka08.spark import params, rdd
 from kafka08.spark.errors import UnreachableError
 from kafka08.spark.params import BOOTSTRAP, SourceParams
 from kafka08.spark.planner import Range
@@ -29,7 +29,7 @@ class Reader:
     asked: list[tuple[int, Broker | None]] = []
     down = False
 
-    def __init__(self, endpoints: Any, *, retries: int, **settings: Any) -> None:
+    def __init__(self, cluster: Any, *, retries: int, **settings: Any) -> None:
         self._retries = retries
 
     def read(self, wanted: Range, leader: Broker | None) -> Iterator[list[Message]]:
@@ -38,15 +38,10 @@ class Reader:
             raise refused()
         yield [Message(0, None, b"v", 0, 0, 0, 0)]
 
-    def __enter__(self) -> Reader:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None: ...
-
 
 @pytest.fixture(autouse=True)
 def _readers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rdd, "RangeReader", Reader)
+    monkeypatch.setattr(params, "RangeReader", Reader)
     monkeypatch.setattr(Reader, "asked", [])
     monkeypatch.setattr(Reader, "down", False)
 

@@ -40,12 +40,11 @@ def reader_of(
     cluster: FakeCluster, *, fetch_bytes: int = 1 << 20, most: int = 1 << 20
 ) -> RangeReader:
     return RangeReader(
-        [],
+        client_of(cluster),
         fetch_bytes=fetch_bytes,
         max_fetch_bytes=most,
         retries=2,
         runtime=FakeRuntime(),
-        cluster=client_of(cluster),
     )
 
 

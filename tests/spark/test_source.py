@@ -17,7 +17,7 @@ from kafka08.spark.errors import (
     DataLossError,
 )
 from kafka08.spark.planner import Range
-from kafka08.spark.source import StreamReader
+from kafka08.spark.source import SourceStreamReader
 from kafka08.spark.source_options import SourceOptions
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
@@ -32,8 +32,8 @@ def cluster() -> FakeCluster:
 
 def stream_of(
     cluster: FakeCluster, options: SourceOptions = OPTIONS, runtime: FakeRuntime | None = None
-) -> StreamReader:
-    stream = StreamReader(options)
+) -> SourceStreamReader:
+    stream = SourceStreamReader(options)
     stream._made = planner_of(cluster, options, runtime)
     return stream
 

@@ -23,7 +23,7 @@ def of(streaming: bool = True, **options: str):
 
 def test_defaults() -> None:
     stream, batch = of(), of(False)
-    assert stream.endpoints == (("one", 9092), ("two", 9093))
+    assert stream.params.endpoints == (("one", 9092), ("two", 9093))
     assert (stream.topics, stream.starting, stream.fail_on_data_loss) == (("t",), "latest", True)
     assert (batch.starting, batch.ending) == ("earliest", "latest")
     assert (stream.max_offsets, stream.min_offsets, stream.max_delay_ms) == (0, 0, 900_000)
@@ -34,10 +34,10 @@ def test_a_login_goes_with_the_options_to_executors_and_is_not_shown() -> None:
     found = of(kafka_security_protocol="SASL_PLAINTEXT", kafka_sasl_jaas_config=login)
     again = pickle.loads(pickle.dumps(found))
     assert again == found
-    assert again.security.security_protocol == "SASL_PLAINTEXT"
-    assert again.security.sasl_jaas_config == login
+    assert again.params.security.security_protocol == "SASL_PLAINTEXT"
+    assert again.params.security.sasl_jaas_config == login
     assert "wonderland" not in repr(again)
-    assert of().security == PLAIN
+    assert of().params.security == PLAIN
 
 
 def test_names_in_any_case() -> None:
@@ -73,7 +73,7 @@ def test_numbers_and_durations() -> None:
         kafka_fetch_message_max_bytes="77",
     )
     assert (found.max_offsets, found.min_offsets, found.max_delay_ms) == (10, 5, 120_000)
-    assert found.fetch_bytes == 77
+    assert found.params.fetch_bytes == 77
 
 
 TIMED = {"kafka_api_versions_request": "true"}
@@ -169,8 +169,8 @@ def test_times_come_before_offsets() -> None:
 
 def test_headers_switch_later_versions_on() -> None:
     found = of()
-    assert (found.api_versions, found.include_headers) == (False, False)
+    assert (found.params.api_versions, found.include_headers) == (False, False)
     found = of(includeHeaders="TRUE")
-    assert (found.api_versions, found.include_headers) == (True, True)
+    assert (found.params.api_versions, found.include_headers) == (True, True)
     found = of(kafka_api_versions_request="true")
-    assert (found.api_versions, found.include_headers) == (True, False)
+    assert (found.params.api_versions, found.include_headers) == (True, False)

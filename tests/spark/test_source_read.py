@@ -16,11 +16,9 @@ from kafka08.spark.errors import (
     MessageTooLargeForFetchError,
 )
 from kafka08.spark.planner import Range
-from kafka08.spark.reader import RangeReader
 from kafka08.spark.source_options import SourceOptions
-from kafka08.spark.source_read import read_range
 from tests.fakes.cluster import FakeCluster
-from tests.spark.cluster import T, client_of, put
+from tests.spark.cluster import T, put
 from tests.spark.sources import LENIENT, ONE, OPTIONS, filled, read
 
 
@@ -54,11 +52,11 @@ def test_what_retention_removed(cluster: FakeCluster, caplog: pytest.LogCaptureF
 @pytest.mark.scenario("spark-input-6")
 def test_a_message_larger_than_any_fetch_is_an_error(cluster: FakeCluster) -> None:
     put(cluster, T, encode_set([(None, b"0" * 500)]))
-    options = OPTIONS._replace(fetch_bytes=100, max_fetch_bytes=200)
-    reader = RangeReader([], fetch_bytes=100, max_fetch_bytes=200, cluster=client_of(cluster))
+    params = OPTIONS.params._replace(fetch_bytes=100, max_fetch_bytes=200)
+    options = OPTIONS._replace(params=params)
     text = r"offset 0 of t-0 \[0, 1\) is larger than 200 bytes: raise fetch\.message\.max\.bytes"
     with pytest.raises(MessageTooLargeForFetchError, match=text):
-        list(read_range(options, Range("t", 0, 0, 1), timestamp_ms=0, reader=reader))
+        list(read(cluster, Range("t", 0, 0, 1), options=options))
 
 
 def test_a_range_beyond_the_log(cluster: FakeCluster) -> None:
