@@ -40,9 +40,9 @@ from pyspark.streaming.listener import StreamingListener
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.spark import direct as direct_module
 from kafka08.spark import dstream, rdd
-from kafka08.spark.contexts import HadoopFiles
 from kafka08.spark.dstream import KafkaUtils, OffsetRange, TopicAndPartition
 from kafka08.spark.errors import JobError, UnreachableError
+from kafka08.spark.hadoop import HadoopFiles
 from kafka08.spark.offset_log import OffsetLog
 from kafka08.spark.planner import Range
 
@@ -448,7 +448,7 @@ def test_input_is_counted(sc: SparkContext, broker: Broker) -> None:
 
 
 def test_the_offset_log_on_a_file_system_of_hadoop(sc: SparkContext, tmp_path: Path) -> None:
-    files = HadoopFiles(StreamingContext(sc, 1), f"file://{tmp_path}/log")
+    files = HadoopFiles(sc, f"file://{tmp_path}/log")
     log = OffsetLog(files, kept=2)
     for number in (1, 2, 3):
         log.write(number, [Range("t", 0, number, 9)])

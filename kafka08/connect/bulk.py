@@ -9,34 +9,20 @@ import logging
 from collections.abc import Mapping
 
 from kafka08.connect.interface import ConnectError, JobConnector, JobTask
-from kafka08.settings import INT_MAX, LIST, LONG, LONG_MAX, Settings, setting
-from kafka08.spark.bulk import unload
+from kafka08.settings import INT_MAX, LIST, LONG, LONG_MAX, setting
+from kafka08.spark.bulk import UnloadOptions, unload
 from kafka08.spark.sessions import session
 
 logger = logging.getLogger("kafka08.connect.bulk")
 
 
-class BulkSinkConfig(Settings):
+class BulkSinkConfig(UnloadOptions):
     """All ``spark.*`` options go to the Spark session as well."""
 
     topics: tuple[str, ...] = setting("topics", kind=LIST, doc="the topics")
     path: str = setting("path", doc="directory of the runs, by any URI that Hadoop knows")
-    bucket: str = setting(
-        "bucket", "hour", choices=("day", "hour", "minute"), doc="period of time that a file covers"
-    )
-    timestamp_field: str = setting(
-        "timestamp.field",
-        "",
-        doc="field of JSON values with the time; the default is the time of the run",
-    )
     run_interval_ms: int = setting(
         "run.interval.ms", 60000, LONG, 0, LONG_MAX, doc="pause between two runs"
-    )
-    max_messages: int = setting(
-        "max.messages", 0, low=0, high=INT_MAX, doc="approximate limit of one run; 0: no limit"
-    )
-    fail_on_data_loss: bool = setting(
-        "fail.on.data.loss", True, doc="fail if messages were removed before they were read"
     )
     max_retries: int = setting(
         "max.retries", 3, low=0, high=INT_MAX, doc="further tries after a run that failed"
@@ -61,10 +47,7 @@ class BulkSinkTask(JobTask):
                 config.topics,
                 config.path,
                 format=self.format,
-                bucket=config.bucket,
-                timestamp_field=config.timestamp_field,
-                max_messages=config.max_messages,
-                fail_on_data_loss=config.fail_on_data_loss,
+                **{name: getattr(config, name) for name in UnloadOptions.settings()},
             )
         except Exception as error:
             self._failures += 1

@@ -13,25 +13,33 @@ import argparse
 import logging
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from kafka08.client.security import ClientSecurity
-from kafka08.common import TopicPartition
+from kafka08.common import Broker, TopicPartition
 from kafka08.errors import ConfigError, KafkaError
+from kafka08.message.entry import BytesLike
 from kafka08.producer.kafka_producer import KafkaProducer
+from kafka08.progress import Progress
+from kafka08.runtime import Runtime, Scheduler, ThreadRuntime
+from kafka08.settings import INT_MAX, Settings, setting
 from kafka08.spark.errors import DataLossError
-from kafka08.spark.job_progress import followed
 from kafka08.spark.params import SourceParams, endpoints_in
 from kafka08.spark.planner import Range, split_ranges, split_total
 from kafka08.spark.rdd import Elements, make_rdd
 from kafka08.spark.run_history import Run, RunHistory
-from kafka08.spark.values import KafkaMessageAndMetadata
+from kafka08.spark.values import KafkaMessageAndMetadata, utf8_decoder
+
+T = TypeVar("T")
+# Topic, partition, offset, key and value.
+Cells: TypeAlias = "tuple[str, int, int, bytes | str | None, bytes | str | None]"
 
 NO_PARAMS: Mapping[str, str] = MappingProxyType({})
 logger = logging.getLogger("kafka08.spark.bulk")
@@ -40,6 +48,26 @@ FORMATS = ("parquet", "json")
 BUCKETS = {"day": "yyyy-MM-dd", "hour": "yyyy-MM-dd-HH", "minute": "yyyy-MM-dd-HH-mm"}
 SCHEMA = "topic string, partition int, offset long, key {0}, value {0}"
 IN_FLIGHT = 1000
+POLL_MS = 1000
+
+
+class UnloadOptions(Settings):
+    """The options of ``unload`` that connectors have too, there with these keys."""
+
+    bucket: str = setting(
+        "bucket", "hour", choices=tuple(BUCKETS), doc="period of time that a file covers"
+    )
+    timestamp_field: str = setting(
+        "timestamp.field",
+        "",
+        doc="field of JSON values with the time; the default is the time of the run",
+    )
+    max_messages: int = setting(
+        "max.messages", 0, low=0, high=INT_MAX, doc="approximate limit of one run; 0: no limit"
+    )
+    fail_on_data_loss: bool = setting(
+        "fail.on.data.loss", True, doc="fail if messages were removed before they were read"
+    )
 
 
 def unload(
@@ -49,26 +77,22 @@ def unload(
     root: str,
     *,
     format: str = "parquet",
-    bucket: str = "hour",
-    timestamp_field: str = "",
-    max_messages: int = 0,
     max_records_per_task: int = 1_000_000,
-    fail_on_data_loss: bool = True,
     kafka_params: Mapping[str, str] = NO_PARAMS,
+    **options: Any,
 ) -> Run | None:
     """One run: what ``topics`` got since the last one, as files below ``root``; None without news.
 
     Files are in ``topic=T/bucket=TIME``: the time of the run, or that of a field of JSON values
-    (ISO text or epoch ms) where a message has it. ``max_messages`` bounds a run, about.
-    ``kafka_params``: settings of the connections, such as security.protocol.
+    (ISO text or epoch ms) where a message has it. ``kafka_params``: settings of the connections,
+    such as security.protocol. ``options``: those of UnloadOptions.
 
     Raises ConfigError, DataLossError when messages were removed before they were read (without
     ``fail_on_data_loss`` they are warned of), RunConflictError, and what Spark raises for a job.
     """
     if format not in FORMATS:
         raise ConfigError(f"format has value {format} which is not one of {', '.join(FORMATS)}.")
-    if bucket not in BUCKETS:
-        raise ConfigError(f"bucket has value {bucket} which is not one of {', '.join(BUCKETS)}.")
+    chosen = UnloadOptions(**options)
     history = RunHistory(spark.sparkContext, root)
     params = SourceParams(
         endpoints_in(brokers),
@@ -77,7 +101,7 @@ def unload(
         security=ClientSecurity.from_properties(kafka_params),
     )
     last = history.last()
-    ranges, leaders = plan(params, topics, last, max_messages, fail_on_data_loss)
+    ranges, leaders = plan(params, topics, last, chosen.max_messages, chosen.fail_on_data_loss)
     if not any(each.size for each in ranges):
         return None
     number = last.number + 1 if last else 1
@@ -90,10 +114,11 @@ def unload(
         rdd = make_rdd(spark.sparkContext, params, tasks, leaders, elements)
         schema = SCHEMA.format("string" if text else "binary")
         frame = spark.createDataFrame(rdd, schema)
-        frame = _with_bucket(frame, time_ms, BUCKETS[bucket], timestamp_field)
+        frame = _with_bucket(frame, time_ms, BUCKETS[chosen.bucket], chosen.timestamp_field)
         writer = frame.write.partitionBy("topic", "bucket").format(format)
-        followed(spark.sparkContext, f"Run {number}", partial(writer.save, directory))
-        counts = _counts(spark, directory, format, schema)
+        path = history.path(directory)
+        followed(spark.sparkContext, f"Run {number}", partial(writer.save, path))
+        counts = _counts(spark, path, format, schema)
         files = tuple(history.staged_files(directory))
         run = Run(number, time_ms, format, tuple(ranges), counts, files)
         history.commit(directory, run)
@@ -110,7 +135,7 @@ def plan(
     last: Run | None,
     max_messages: int,
     fail_on_data_loss: bool,
-) -> tuple[list[Range], Mapping[TopicPartition, Any]]:
+) -> tuple[list[Range], Mapping[TopicPartition, Broker]]:
     """(what the next run reads, the leaders). Raises as ``unload`` does."""
     with params.offset_reader(retries=3) as reader:
         partitions = reader.partitions(topics)
@@ -137,21 +162,22 @@ def plan(
     return [ranges[tp] for tp in sorted(ranges)], leaders
 
 
-def _row(message: KafkaMessageAndMetadata) -> tuple[Any, ...]:
+def _row(message: KafkaMessageAndMetadata) -> Cells:
     where = (message.topic, message.partition, message.offset)
-    return (*where, _bytes(message._rawKey), _bytes(message._rawMessage))
+    return *where, _bytes(message._rawKey), _bytes(message._rawMessage)
 
 
-def _text_row(message: KafkaMessageAndMetadata) -> tuple[Any, ...]:
+def _text_row(message: KafkaMessageAndMetadata) -> Cells:
     """Raises KafkaError for bytes that are not UTF-8, as they could not be restored."""
-    row = _row(message)
+    topic, partition, offset = message.topic, message.partition, message.offset
     try:
-        return (*row[:3], *(each if each is None else each.decode() for each in row[3:]))
+        key, value = utf8_decoder(message._rawKey), utf8_decoder(message._rawMessage)
     except UnicodeDecodeError as error:
         raise KafkaError(
-            f"The message at offset {row[2]} of {row[0]}-{row[1]} is not UTF-8 ({error}): unload "
+            f"The message at offset {offset} of {topic}-{partition} is not UTF-8 ({error}): unload "
             "this topic as parquet"
         ) from None
+    return topic, partition, offset, key, value
 
 
 def _with_bucket(frame: DataFrame, time_ms: int, pattern: str, field: str) -> DataFrame:
@@ -206,43 +232,76 @@ def load(
             "topic", "partition", "offset"
         )
         rows = rows.select("topic", "partition", *columns)
-        send = RowSender(settings, dict(topics or {}), keep_partitions)
-        sent = rows.rdd.mapPartitions(send)
+        sent = rows.rdd.mapPartitions(partial(_send, settings, dict(topics or {}), keep_partitions))
         total += sum(followed(spark.sparkContext, f"Loading run {number}", sent.collect))
-        history.mark_loaded(name, [number])
+        history.mark_loaded(name, number)
     return total
 
 
-class RowSender:
-    """Send a partition of rows, on an executor; yields their number when all are acknowledged."""
-
-    def __init__(
-        self, settings: Mapping[str, str], names: Mapping[str, str], keep_partitions: bool
-    ) -> None:
-        self._settings = dict(settings)
-        self._names = dict(names)
-        self._keep = keep_partitions
-
-    def __call__(self, rows: Iterable[Any]) -> Iterator[int]:
-        count = 0
-        pending = []
-        with KafkaProducer(self._settings) as producer:
-            for topic, partition, key, value in rows:
-                target = partition if self._keep else None
-                name = self._names.get(topic, topic)
-                pending.append(producer.send(name, _bytes(value), _bytes(key), target))
-                count += 1
-                if len(pending) >= IN_FLIGHT:
-                    for future in pending[: IN_FLIGHT // 2]:
-                        future.result()
-                    del pending[: IN_FLIGHT // 2]
-            for future in pending:
-                future.result()
-        yield count
+def _send(
+    settings: Mapping[str, str],
+    names: Mapping[str, str],
+    keep_partitions: bool,
+    rows: Iterable[Row],
+) -> Iterator[int]:
+    """A partition of rows, on an executor; yields their number when all are acknowledged."""
+    count = 0
+    pending = []
+    with KafkaProducer(settings) as producer:
+        for topic, partition, key, value in rows:
+            target = partition if keep_partitions else None
+            name = names.get(topic, topic)
+            pending.append(producer.send(name, _bytes(value), _bytes(key), target))
+            count += 1
+            if len(pending) >= IN_FLIGHT:
+                for future in pending[: IN_FLIGHT // 2]:
+                    future.result()
+                del pending[: IN_FLIGHT // 2]
+        for future in pending:
+            future.result()
+    yield count
 
 
-def _bytes(data: Any) -> bytes | None:
+def _bytes(data: BytesLike | None) -> bytes | None:
     return None if data is None else bytes(data)
+
+
+# --- how far it is
+
+
+def followed(
+    context: SparkContext, text: str, call: Callable[[], T], runtime: Runtime | None = None
+) -> T:
+    """The result of ``call``, which runs Spark jobs in this thread; ``text`` says what for.
+
+    On stderr: a bar if it is a terminal, else a line a minute.
+    """
+    runtime = runtime or ThreadRuntime()
+    # Each job needs a group of its own: another one would take away its name.
+    group = context.getLocalProperty("spark.jobGroup.id")
+    before = set(context.statusTracker().getJobIdsForGroup(group))
+    progress = Progress(None, text, unit="tasks", millis=runtime.clock.millis)
+    scheduler = Scheduler(runtime)
+    scheduler.every("job-progress", POLL_MS, partial(_show, context, group, before, progress))
+    try:
+        return call()
+    finally:
+        scheduler.stop()
+        progress.close()
+
+
+def _show(context: SparkContext, group: str | None, before: set[int], progress: Progress) -> None:
+    done = total = 0
+    tracker = context.statusTracker()
+    for number in set(tracker.getJobIdsForGroup(group)) - before:
+        job = tracker.getJobInfo(number)
+        for stage in job.stageIds if job is not None else ():
+            info = tracker.getStageInfo(stage)
+            if info is not None:
+                done += info.numCompletedTasks
+                total += info.numTasks
+    if total:
+        progress.show(done, total)
 
 
 # --- as a program

@@ -10,12 +10,13 @@ import gc
 import logging
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from pyspark import SparkContext
 from pyspark.streaming import StreamingContext
 from pyspark.streaming.listener import StreamingListener
 
-from kafka08.spark.offset_log import DIRECTORY, Files, LocalFiles, OffsetLog
+from kafka08.spark.hadoop import HadoopFiles, Java
+from kafka08.spark.offset_log import DIRECTORY, LocalFiles, OffsetLog
 from kafka08.spark.planner import Range
 
 logger = logging.getLogger("kafka08.spark.contexts")
@@ -29,7 +30,7 @@ def take(ssc: StreamingContext, stream: str) -> StreamingContext:
     return ssc
 
 
-def recovered_context(sc: Any, stream: str) -> StreamingContext | None:
+def recovered_context(sc: SparkContext, stream: str) -> StreamingContext | None:
     """The context that ``getOrCreate`` made out of a checkpoint with ``stream`` in it.
 
     A recovered planner does not get its context, but the code that starts the context has it.
@@ -57,49 +58,7 @@ def offset_log(ssc: StreamingContext, stream: str) -> OffsetLog | None:
         return OffsetLog(LocalFiles(path))
     if scheme == "file":
         return OffsetLog(LocalFiles("/" + rest.lstrip("/")))
-    return OffsetLog(HadoopFiles(ssc, path))
-
-
-class HadoopFiles(Files):
-    """A directory of whichever file system Hadoop knows by its URI."""
-
-    def __init__(self, ssc: StreamingContext, uri: str) -> None:
-        jvm: Any = ssc._jvm
-        self._path = jvm.org.apache.hadoop.fs.Path
-        self._directory = self._path(uri)
-        self._files = self._directory.getFileSystem(ssc._sc._jsc.hadoopConfiguration())
-        self._all = jvm.org.apache.commons.io.IOUtils.toByteArray
-
-    def names(self) -> list[str]:
-        if not self._files.exists(self._directory):
-            return []
-        return [each.getPath().getName() for each in self._files.listStatus(self._directory)]
-
-    def read(self, name: str) -> bytes | None:
-        path = self._path(self._directory, name)
-        if not self._files.exists(path):
-            return None
-        stream = self._files.open(path)
-        try:
-            return bytes(self._all(stream))
-        finally:
-            stream.close()
-
-    def write(self, name: str, data: bytes) -> None:
-        temporary = self._path(self._directory, f".{name}.tmp")
-        stream = self._files.create(temporary, True)
-        try:
-            stream.write(data)
-            stream.hsync()
-        finally:
-            stream.close()
-        path = self._path(self._directory, name)
-        self._files.delete(path, False)
-        if not self._files.rename(temporary, path):
-            raise OSError(f"{temporary} was not renamed to {path}")
-
-    def remove(self, name: str) -> None:
-        self._files.delete(self._path(self._directory, name), False)
+    return OffsetLog(HadoopFiles(ssc._sc, path))
 
 
 def report_input(
@@ -107,7 +66,7 @@ def report_input(
 ) -> None:
     """Show in the UI what a batch reads. May be called once per batch."""
     try:
-        jvm: Any = ssc._jvm
+        jvm: Java = ssc._jvm
         scheduler = jvm.org.apache.spark.streaming.scheduler
         text = "\n".join(
             f"topic: {r.topic}\tpartition: {r.partition}\toffsets: {r.start} to {r.end}"
@@ -128,18 +87,18 @@ class BatchListener(StreamingListener):
 
     def __init__(
         self,
-        completed: Callable[[int, bool, Any], None],
+        completed: Callable[[int, bool, Java], None],
         submitted: Callable[[int], None] | None = None,
     ) -> None:
         super().__init__()
         self._completed = completed
         self._submitted = submitted
 
-    def onBatchSubmitted(self, batchSubmitted: Any) -> None:
+    def onBatchSubmitted(self, batchSubmitted: Java) -> None:
         if self._submitted is not None:
             self._submitted(int(batchSubmitted.batchInfo().batchTime().milliseconds()))
 
-    def onBatchCompleted(self, batchCompleted: Any) -> None:
+    def onBatchCompleted(self, batchCompleted: Java) -> None:
         info = batchCompleted.batchInfo()
         operations = info.outputOperationInfos().values()
         ok = all(each.failureReason() is None for each in operations)

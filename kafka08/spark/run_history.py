@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from pyspark import SparkContext
 
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
+from kafka08.spark.hadoop import HadoopFiles, Java
 from kafka08.spark.planner import Range
 
 VERSION = 1
@@ -71,47 +72,34 @@ def decode(data: bytes, where: str) -> Run:
 
 
 class RunHistory:
-    """The runs below ``root``. Raises what Hadoop does (Py4JJavaError) for a root it cannot use."""
+    """The runs below ``root``. Raises what Hadoop does (Py4JJavaError) for a root it cannot use.
+
+    Directories are named from the root.
+    """
 
     def __init__(self, sc: SparkContext, root: str) -> None:
-        jvm: Any = sc._jvm
-        self._make_path = jvm.org.apache.hadoop.fs.Path
-        conf = sc._jsc.hadoopConfiguration()
-        given = self._make_path(root)
-        self._files = given.getFileSystem(conf)
-        # Absolute, so that staging and root are of one file system in FileContext's eyes too.
-        self.root = str(self._files.makeQualified(given).toString())
+        self._files = HadoopFiles(sc, root)
+        jvm: Java = sc._jvm
         self._context = jvm.org.apache.hadoop.fs.FileContext.getFileContext(
-            self._make_path(self.root).toUri(), conf
+            self._files.path().toUri(), sc._jsc.hadoopConfiguration()
         )
-        gateway: Any = sc._gateway
+        gateway: Java = sc._gateway
         options = getattr(jvm.org.apache.hadoop.fs, "Options$Rename")
         self._no_options = gateway.new_array(options, 0)
-        self._read_all = jvm.org.apache.commons.io.IOUtils.toByteArray
 
-    def path(self, *names: str) -> str:
-        return "/".join([self.root, *names])
-
-    def _names(self, *below: str) -> list[str]:
-        path = self._make_path(self.path(*below))
-        if not self._files.exists(path):
-            return []
-        return [each.getPath().getName() for each in self._files.listStatus(path)]
+    def path(self, directory: str) -> str:
+        return str(self._files.path(directory).toString())
 
     # --- runs
 
     def numbers(self) -> list[int]:
-        found = [_RUN.fullmatch(name) for name in self._names()]
+        found = [_RUN.fullmatch(name) for name in self._files.names()]
         return sorted(int(match[1]) for match in found if match)
 
     def run(self, number: int) -> Run:
         """Raises KafkaError for a run without a history that makes sense."""
-        path = self.path(f"run={number:08d}", HISTORY)
-        stream = self._files.open(self._make_path(path))
-        try:
-            return decode(bytes(self._read_all(stream)), path)
-        finally:
-            stream.close()
+        name = f"run={number:08d}/{HISTORY}"
+        return decode(self._files.read(name) or b"", self.path(name))
 
     def last(self) -> Run | None:
         numbers = self.numbers()
@@ -121,17 +109,17 @@ class RunHistory:
 
     def stage(self, number: int) -> str:
         """The directory to make run ``number`` in. Leftovers of earlier runs are removed."""
-        for name in self._names(STAGING):
+        for name in self._files.names(STAGING):
             match = _STAGED.fullmatch(name)
             if match is None or int(match[1]) < number:
-                self._files.delete(self._make_path(self.path(STAGING, name)), True)
-        return self.path(STAGING, f"{number}-{uuid.uuid4().hex[:8]}")
+                self.drop(f"{STAGING}/{name}")
+        return f"{STAGING}/{number}-{uuid.uuid4().hex[:8]}"
 
     def staged_files(self, directory: str) -> list[str]:
         """The data files below a staging directory, by their names relative to it."""
         found = []
-        start = len(self._files.makeQualified(self._make_path(directory)).toString()) + 1
-        listing = self._files.listFiles(self._make_path(directory), True)
+        start = len(self.path(directory)) + 1
+        listing = self._files.system.listFiles(self._files.path(directory), True)
         while listing.hasNext():
             name = listing.next().getPath().toString()[start:]
             if not name.rpartition("/")[2].startswith(("_", ".")):
@@ -140,34 +128,28 @@ class RunHistory:
 
     def commit(self, directory: str, run: Run) -> None:
         """Make a staged run visible. Raises RunConflictError when there is one of its number."""
-        self._write(f"{directory}/{HISTORY}", encode(run))
-        target = self._make_path(self.path(run.directory))
+        self._files.store(f"{directory}/{HISTORY}", encode(run))
+        staged, target = self._files.path(directory), self._files.path(run.directory)
         try:
-            self._context.rename(self._make_path(directory), target, self._no_options)
+            self._context.rename(staged, target, self._no_options)
         except Exception as error:
             if run.number in self.numbers():
                 self.drop(directory)
                 raise RunConflictError(
-                    f"Another bulk load has made run {run.number} of {self.root} meanwhile"
+                    f"Another bulk load has made run {run.number} of {self.path('')} meanwhile"
                 ) from None
-            raise KafkaError(f"{directory} was not renamed to {run.directory}: {error}") from error
+            raise KafkaError(
+                f"{staged.toString()} was not renamed to {run.directory}: {error}"
+            ) from error
 
     def drop(self, directory: str) -> None:
-        self._files.delete(self._make_path(directory), True)
-
-    def _write(self, path: str, data: bytes) -> None:
-        stream = self._files.create(self._make_path(path), True)
-        try:
-            stream.write(data)
-            stream.hsync()
-        finally:
-            stream.close()
+        self._files.remove(directory)
 
     # --- which runs were loaded back, and where to
 
     def loaded(self, name: str) -> set[int]:
-        return {int(each) for each in self._names(LOADED, name) if each.isdecimal()}
+        names = self._files.names(f"{LOADED}/{name}")
+        return {int(each) for each in names if each.isdecimal()}
 
-    def mark_loaded(self, name: str, numbers: Sequence[int]) -> None:
-        for number in numbers:
-            self._write(self.path(LOADED, name, str(number)), b"")
+    def mark_loaded(self, name: str, number: int) -> None:
+        self._files.store(f"{LOADED}/{name}/{number}", b"")

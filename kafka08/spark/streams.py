@@ -173,7 +173,7 @@ class BatchPlanner(Generic[R]):
         return self.plan(sc, round(time.timestamp() * 1000), self._running)
 
     def run(self, ssc: StreamingContext) -> R:
-        """What ``plan`` needs, once the stream is started."""
+        """The objects that ``plan`` needs, made when the stream is started."""
         raise NotImplementedError
 
     def plan(self, sc: SparkContext, batch_ms: int, running: R | None) -> PlannedRDD:

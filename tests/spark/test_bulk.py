@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from kafka08.spark.job_progress import followed
+from kafka08.spark.bulk import followed
 from tests.fakes.runtime import FakeRuntime
 
 
