@@ -21,7 +21,7 @@ from kafka08.errors import KafkaError
 from kafka08.lag.judgement import RECENT_MS, Commit, judge, worst
 from kafka08.lag.log_ends import LogEnds
 from kafka08.lag.message_times import MessageTimes
-from kafka08.lag.offsets_topic import OffsetsTopic
+from kafka08.lag.commits import OffsetsTopic
 from kafka08.lag.zookeeper_groups import ZooKeeperGroups
 from kafka08.protocol import schemas
 from kafka08.runtime import Clock

@@ -1,4 +1,4 @@
-"""kafka08.lag.offsets_topic."""
+"""kafka08.lag.commits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafka08.groups.records import (
     encode_key,
     encode_value,
 )
-from kafka08.lag.offsets_topic import OffsetsTopic
+from kafka08.lag.commits import OffsetsTopic
 from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
