@@ -18,11 +18,10 @@ from kafka08.client.cluster import ClusterClient
 from kafka08.client.routing import by_leader
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.errors import KafkaError
+from kafka08.lag.commits import KafkaCommits, ZooKeeperCommits
 from kafka08.lag.judgement import RECENT_MS, Commit, judge, worst
 from kafka08.lag.log_ends import LogEnds
 from kafka08.lag.message_times import MessageTimes
-from kafka08.lag.commits import OffsetsTopic
-from kafka08.lag.zookeeper_groups import ZooKeeperGroups
 from kafka08.protocol import schemas
 from kafka08.runtime import Clock
 from zk.client import ZkClient
@@ -107,8 +106,8 @@ class LagCollector:
         self._cluster = cluster
         self._clock = clock
         self._times = times
-        self._topic = OffsetsTopic(cluster)
-        self._nodes = ZooKeeperGroups(zk)
+        self._topic = KafkaCommits(cluster)
+        self._nodes = ZooKeeperCommits(zk)
         self._log_ends = LogEnds()
         self._starts: dict[TopicPartition, int] = {}
         self._rounds = 0
@@ -127,7 +126,8 @@ class LagCollector:
         for tp, end in ends.items():
             self._log_ends.note(tp, now_ms, end)
         self._log_ends.keep(set(known))
-        complete = self._topic.read(leaders, _of_offsets(ends))
+        commits = {tp: end for tp, end in ends.items() if tp.topic == OFFSETS_TOPIC}
+        complete = self._topic.read(leaders, commits)
         try:
             self._nodes.read()
         except ZkError as error:
@@ -147,7 +147,6 @@ class LagCollector:
         self, leaders: Mapping[TopicPartition, Broker], time: int
     ) -> dict[TopicPartition, int]:
         """The offset of each partition at a time. Leaders that do not answer are left out."""
-
         found: dict[TopicPartition, int] = {}
         for leader, times in by_leader(dict.fromkeys(leaders, time), leaders.get).items():
             try:
@@ -213,10 +212,6 @@ def _partitions(
         for topic in topics
         for partition in topic.partitions
     }
-
-
-def _of_offsets(ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    return {tp: end for tp, end in ends.items() if tp.topic == OFFSETS_TOPIC}
 
 
 def _larger(one: deque[Commit] | None, other: deque[Commit] | None) -> deque[Commit]:

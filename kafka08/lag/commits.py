@@ -1,4 +1,4 @@
-"""The commits in ``__consumer_offsets``: the topic itself, read on round by round.
+"""The commits of groups, read on round by round: in ``__consumer_offsets`` and in ZooKeeper.
 
 Brokers of 0.8.2.2 list no groups and report no times of commits. The topic has both, for all groups
 together, in one request for each leader.
@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from kafka08.client import log_offsets
 from kafka08.client.cluster import ClusterClient
@@ -18,15 +18,13 @@ from kafka08.client.reading import Position, fetch
 from kafka08.client.routing import by_leader
 from kafka08.common import EARLIEST_TIME, Broker, TopicPartition
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, ProtocolError, raise_for_code
-from kafka08.groups.records import (
-    GroupPartition,
-    decode_group,
-    decode_key,
-    decode_value,
-)
+from kafka08.groups import nodes
+from kafka08.groups.records import GroupPartition, decode_group, decode_key, decode_value
 from kafka08.lag.judgement import WINDOW, Commit
 from kafka08.message.entry import AnyMessage
 from kafka08.message.sets import iter_messages
+from zk import znodes
+from zk.client import ZkClient
 
 logger = logging.getLogger("kafka.console.OffsetsTopic")
 
@@ -34,19 +32,19 @@ _FETCH_BYTES = 256 << 10
 _FETCHES = 500
 """For each leader in one round: the first reading of a large topic takes several rounds."""
 
+Windows: TypeAlias = "dict[str, dict[TopicPartition, deque[Commit]]]"
+"""Group to partition to its last commits, oldest first, as far as they were seen."""
 
-class OffsetsTopic:
-    """Follows the topic. One task at a time.
 
-    ``commits``: group to partition to its last commits, oldest first. ``members``: the number of
-    members of groups that brokers coordinate.
-    """
+class KafkaCommits:
+    """Follows the topic. One task at a time. ``members``: the number of members of groups that
+    brokers coordinate."""
 
     def __init__(self, cluster: ClusterClient) -> None:
         self._cluster = cluster
         self._positions: dict[TopicPartition, Position] = {}
         self._sources: dict[TopicPartition, set[GroupPartition | str]] = {}
-        self.commits: dict[str, dict[TopicPartition, deque[Commit]]] = {}
+        self.commits: Windows = {}
         self.members: dict[str, int] = {}
 
     def read(
@@ -123,23 +121,20 @@ class OffsetsTopic:
         except ProtocolError as error:
             logger.warning("%s offset %d was skipped: %s", tp, message.offset, error)
 
-    def _note_group(self, tp: TopicPartition, group: str, value: Any) -> None:
+    def _note_group(self, tp: TopicPartition, group: str, value: bytes | None) -> None:
         if value is None:
             self.members.pop(group, None)
         else:
             self.members[group] = len(decode_group(bytes(value)).members)
             self._sources.setdefault(tp, set()).add(group)
 
-    def _note_commit(self, tp: TopicPartition, key: GroupPartition, value: Any) -> None:
-        of_group = self.commits.setdefault(key.group, {})
-        partition = TopicPartition(key.topic, key.partition)
+    def _note_commit(self, tp: TopicPartition, key: GroupPartition, value: bytes | None) -> None:
         stored = None if value is None else decode_value(bytes(value))
         if stored is None or stored.offset < 0:
-            of_group.pop(partition, None)
-            if not of_group:
-                del self.commits[key.group]
+            self._forget_commit(key)
             return
-        window = of_group.setdefault(partition, deque(maxlen=WINDOW))
+        of_group = self.commits.setdefault(key.group, {})
+        window = of_group.setdefault(TopicPartition(*key[1:]), deque(maxlen=WINDOW))
         window.append(Commit(stored.offset, stored.timestamp))
         self._sources.setdefault(tp, set()).add(key)
 
@@ -149,8 +144,39 @@ class OffsetsTopic:
         for key in self._sources.pop(tp, set()):
             if isinstance(key, str):
                 self.members.pop(key, None)
-                continue
-            of_group = self.commits.get(key.group, {})
-            of_group.pop(TopicPartition(key.topic, key.partition), None)
-            if not of_group:
-                self.commits.pop(key.group, None)
+            else:
+                self._forget_commit(key)
+
+    def _forget_commit(self, key: GroupPartition) -> None:
+        of_group = self.commits.get(key.group, {})
+        of_group.pop(TopicPartition(*key[1:]), None)
+        if not of_group:
+            self.commits.pop(key.group, None)
+
+
+class ZooKeeperCommits:
+    """Reads /consumers, each level of its tree at once. One task at a time. ``members``: group to
+    the number of its live members. ``read`` raises the client's errors and leaves both as they
+    were."""
+
+    def __init__(self, zk: ZkClient) -> None:
+        self._zk = zk
+        self.commits: Windows = {}
+        self.members: dict[str, int] = {}
+
+    def read(self) -> None:
+        groups = nodes.list_groups(self._zk)
+        ids = self._zk.children_of_all([znodes.consumer_ids_path(group) for group in groups])
+        commits: Windows = {}
+        for group, offsets in nodes.offsets(self._zk, groups).items():
+            before = self.commits.get(group, {})
+            commits[group] = {}
+            for tp, node in offsets.items():
+                if node.offset < 0:
+                    continue
+                window = commits[group][tp] = before.get(tp, deque(maxlen=WINDOW))
+                commit = Commit(*node)
+                if not window or window[-1] != commit:
+                    window.append(commit)
+        self.commits = commits
+        self.members = {group: len(each) for group, each in zip(groups, ids, strict=True)}

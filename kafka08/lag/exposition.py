@@ -5,18 +5,49 @@ Names of our own: ``kafka_consumergroup_lag_seconds``, ``_status``, ``_info``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from kafka08.common import TopicPartition
-from kafka08.lag.collector import GroupLag, Lags
+from kafka08.lag.collector import GroupLag, Lags, LogState, PartitionLag
 from kafka08.lag.judgement import STATUSES
 
-_GROUP = ("consumergroup",)
-_BY_TOPIC = ("consumergroup", "topic")
-_BY_PARTITION = ("consumergroup", "topic", "partition")
-_PARTITION = ("topic", "partition")
+_STATUS_TEXT = ", ".join(f"{number} {status}" for number, status in enumerate(STATUSES))
+
+_LOGS: tuple[tuple[str, str, Callable[[LogState], float | None]], ...] = (
+    ("current_offset", "End of the log: offset of the next message", lambda log: log.end),
+    ("oldest_offset", "First offset of the log", lambda log: log.start),
+    ("leader", "Id of the leader, -1 without one", lambda log: log.leader),
+    ("replicas", "Number of replicas", lambda log: len(log.replicas)),
+    ("in_sync_replica", "Number of replicas in sync", lambda log: len(log.isr)),
+    (
+        "leader_is_preferred",
+        "1 if the preferred replica leads",
+        lambda log: log.replicas[:1] == (log.leader,),
+    ),
+    (
+        "under_replicated_partition",
+        "1 if a replica is not in sync",
+        lambda log: len(log.isr) < len(log.replicas),
+    ),
+)
+_PARTITIONS: tuple[tuple[str, str, Callable[[PartitionLag], float | None]], ...] = (
+    ("current_offset", "Next offset that the group reads", lambda of: of.offset),
+    ("lag", "Messages that the group has not read", lambda of: of.lag),
+    ("lag_seconds", "Age of the next message that the group reads", lambda of: of.seconds),
+    (
+        "status",
+        f"Judgement of the last commits: {_STATUS_TEXT}",
+        lambda of: STATUSES.index(of.status),
+    ),
+)
+_SUMS: tuple[tuple[str, Callable[[PartitionLag], int]], ...] = (
+    ("current_offset_sum", lambda of: of.offset),
+    ("lag_sum", lambda of: of.lag),
+)
+"""The families by suffix, with their texts and values; a value of None is left out."""
 
 
 class LagExposition:
@@ -27,89 +58,55 @@ class LagExposition:
 
     def collect(self) -> Iterator[Metric]:
         yield from _cluster(self._lags)
-        yield from _topics(self._lags)
-        yield from _groups(self._lags.groups.items())
+        yield from _topics(self._lags.logs)
+        yield from _groups(self._lags.groups)
 
 
-def _family(name: str, text: str, labels: tuple[str, ...] = ()) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, text, labels=labels)
+Samples = Iterable[tuple[tuple[str, ...], float | None]]
+
+
+def _family(name: str, text: str, labels: tuple[str, ...], samples: Samples) -> Metric:
+    family = GaugeMetricFamily(f"kafka_{name}", text, labels=labels)
+    for values, number in samples:
+        if number is not None:
+            family.add_metric(values, number)
+    return family
 
 
 def _cluster(lags: Lags) -> Iterator[Metric]:
-    count = _family("kafka_brokers", "Number of live brokers")
-    count.add_metric((), len(lags.brokers))
-    yield count
-    info = _family("kafka_broker_info", "A live broker", ("id", "address"))
-    for broker in lags.brokers:
-        info.add_metric((str(broker.id), f"{broker.host}:{broker.port}"), 1)
-    yield info
+    yield _family("brokers", "Number of live brokers", (), [((), len(lags.brokers))])
+    addresses = [((str(each.id), f"{each.host}:{each.port}"), 1) for each in lags.brokers]
+    yield _family("broker_info", "A live broker", ("id", "address"), addresses)
 
 
-def _topics(lags: Lags) -> Iterator[Metric]:
-    count = _family("kafka_topic_partitions", "Number of partitions of a topic", ("topic",))
-    counts: dict[str, int] = {}
-    for tp in lags.logs:
-        counts[tp.topic] = counts.get(tp.topic, 0) + 1
-    for topic, number in sorted(counts.items()):
-        count.add_metric((topic,), number)
-    yield count
-
-    def of_partition(name: str, text: str) -> GaugeMetricFamily:
-        return _family(f"kafka_topic_partition_{name}", text, _PARTITION)
-
-    end = of_partition("current_offset", "End of the log: offset of the next message")
-    start = of_partition("oldest_offset", "First offset of the log")
-    leader = of_partition("leader", "Id of the leader, -1 without one")
-    replicas = of_partition("replicas", "Number of replicas")
-    isr = of_partition("in_sync_replica", "Number of replicas in sync")
-    preferred = of_partition("leader_is_preferred", "1 if the preferred replica leads")
-    behind = of_partition("under_replicated_partition", "1 if a replica is not in sync")
-    for tp, log in lags.logs.items():
-        labels = (tp.topic, str(tp.partition))
-        if log.end is not None:
-            end.add_metric(labels, log.end)
-        if log.start is not None:
-            start.add_metric(labels, log.start)
-        leader.add_metric(labels, log.leader)
-        replicas.add_metric(labels, len(log.replicas))
-        isr.add_metric(labels, len(log.isr))
-        preferred.add_metric(labels, log.replicas[:1] == (log.leader,))
-        behind.add_metric(labels, len(log.isr) < len(log.replicas))
-    yield from (end, start, leader, replicas, isr, preferred, behind)
+def _topics(logs: Mapping[TopicPartition, LogState]) -> Iterator[Metric]:
+    counts = sorted(Counter(tp.topic for tp in logs).items())
+    text = "Number of partitions of a topic"
+    yield _family("topic_partitions", text, ("topic",), [((topic,), n) for topic, n in counts])
+    labels = ("topic", "partition")
+    for name, text, value in _LOGS:
+        samples = (((tp.topic, str(tp.partition)), value(log)) for tp, log in logs.items())
+        yield _family(f"topic_partition_{name}", text, labels, samples)
 
 
-def _groups(groups: Iterable[tuple[str, GroupLag]]) -> Iterator[Metric]:
-    prefix = "kafka_consumergroup_"
-    offset = _family(f"{prefix}current_offset", "Next offset that the group reads", _BY_PARTITION)
-    lag = _family(f"{prefix}lag", "Messages that the group has not read", _BY_PARTITION)
-    seconds = _family(
-        f"{prefix}lag_seconds", "Age of the next message that the group reads", _BY_PARTITION
-    )
-    status = _family(
-        f"{prefix}status",
-        f"Judgement of the last commits: {', '.join(f'{n} {s}' for n, s in enumerate(STATUSES))}",
-        _BY_PARTITION,
-    )
-    offsets = _family(f"{prefix}current_offset_sum", "Sum over a topic's partitions", _BY_TOPIC)
-    lags = _family(f"{prefix}lag_sum", "Sum over a topic's partitions", _BY_TOPIC)
-    members = _family(f"{prefix}members", "Number of live members", _GROUP)
-    info = _family(f"{prefix}info", "Where the group commits", ("consumergroup", "storage"))
-    for group, found in groups:
-        members.add_metric((group,), found.members)
-        info.add_metric((group, "+".join(found.storages)), 1)
-        for tp, each in found.partitions.items():
-            labels = _labels(group, tp)
-            offset.add_metric(labels, each.offset)
-            lag.add_metric(labels, each.lag)
-            if each.seconds is not None:
-                seconds.add_metric(labels, each.seconds)
-            status.add_metric(labels, STATUSES.index(each.status))
-        for topic in sorted({tp.topic for tp in found.partitions}):
-            of_topic = [each for tp, each in found.partitions.items() if tp.topic == topic]
-            offsets.add_metric((group, topic), sum(each.offset for each in of_topic))
-            lags.add_metric((group, topic), sum(each.lag for each in of_topic))
-    yield from (offset, lag, seconds, status, offsets, lags, members, info)
+def _groups(groups: Mapping[str, GroupLag]) -> Iterator[Metric]:
+    def family(name: str, text: str, labels: tuple[str, ...], samples: Samples) -> Metric:
+        return _family(f"consumergroup_{name}", text, ("consumergroup", *labels), samples)
 
-
-def _labels(group: str, tp: TopicPartition) -> tuple[str, str, str]:
-    return (group, tp.topic, str(tp.partition))
+    partitions = [
+        ((group, tp.topic, str(tp.partition)), each)
+        for group, lag in groups.items()
+        for tp, each in lag.partitions.items()
+    ]
+    for name, text, number in _PARTITIONS:
+        samples = ((labels, number(each)) for labels, each in partitions)
+        yield family(name, text, ("topic", "partition"), samples)
+    for name, summand in _SUMS:
+        sums: Counter[tuple[str, str]] = Counter()
+        for (group, topic, _), each in partitions:
+            sums[group, topic] += summand(each)
+        yield family(name, "Sum over a topic's partitions", ("topic",), sums.items())
+    members = [((group,), lag.members) for group, lag in groups.items()]
+    yield family("members", "Number of live members", (), members)
+    storages = [((group, "+".join(lag.storages)), 1) for group, lag in groups.items()]
+    yield family("info", "Where the group commits", ("storage",), storages)

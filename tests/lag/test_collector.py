@@ -25,7 +25,7 @@ TP = TopicPartition("t", 0)
 BROKERS = (Broker(0, "b0", 9090), Broker(1, "b1", 9091))
 
 
-class Scene:
+class TwoBrokers:
     """Two brokers, each leading one of the two partitions of topic t."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Scene:
 
 @pytest.mark.scenario("ops-21")
 def test_a_group_that_stopped_in_zookeeper() -> None:
-    scene = Scene()
+    scene = TwoBrokers()
     scene.produce(100)
     scene.commit_node(40)
     found = scene.collect()
@@ -77,7 +77,7 @@ def test_a_group_that_stopped_in_zookeeper() -> None:
 
 @pytest.mark.scenario("ops-22")
 def test_a_group_that_stopped_in_kafka() -> None:
-    scene = Scene()
+    scene = TwoBrokers()
     scene.produce(100)
     scene.commit_kafka(40)
     found = scene.collect().groups["g"]
@@ -88,7 +88,7 @@ def test_a_group_that_stopped_in_kafka() -> None:
 @pytest.mark.scenario("ops-22")
 @pytest.mark.parametrize(("node", "kafka"), [(40, 55), (55, 40)])
 def test_dual_commit_counts_with_the_larger_offset(node: int, kafka: int) -> None:
-    scene = Scene()
+    scene = TwoBrokers()
     scene.produce(100)
     scene.commit_node(node)
     scene.commit_kafka(kafka)
@@ -99,7 +99,7 @@ def test_dual_commit_counts_with_the_larger_offset(node: int, kafka: int) -> Non
 
 @pytest.mark.scenario("ops-23")
 def test_a_partition_without_a_commit_has_no_lag() -> None:
-    scene = Scene()
+    scene = TwoBrokers()
     scene.produce(10, partition=1)
     scene.commit_node(0)
     assert set(scene.collect().groups["g"].partitions) == {TP}
@@ -107,7 +107,7 @@ def test_a_partition_without_a_commit_has_no_lag() -> None:
 
 @pytest.mark.scenario("ops-23")
 def test_an_offset_beyond_the_end_is_flagged_and_never_negative() -> None:
-    scene = Scene()
+    scene = TwoBrokers()
     scene.produce(5)
     scene.commit_node(40)
     found = scene.collect().groups["g"]
@@ -116,7 +116,7 @@ def test_an_offset_beyond_the_end_is_flagged_and_never_negative() -> None:
 
 
 def test_offsets_of_a_topic_that_is_gone_are_left_out() -> None:
-    scene = Scene()
+    scene = TwoBrokers()
     scene.server.put("/consumers/g/offsets/gone/0", b"5")
     assert scene.collect().groups["g"].partitions == {}
 
@@ -124,7 +124,7 @@ def test_offsets_of_a_topic_that_is_gone_are_left_out() -> None:
 @pytest.mark.scenario("ops-24")
 def test_lag_in_seconds_is_the_time_since_the_consumer_stopped() -> None:
     """Ten messages a second, a look every 5 s; the consumer stops at the end for 30 s."""
-    scene = Scene()
+    scene = TwoBrokers()
     scene.produce(50)
     scene.commit_node(50)
     scene.collect()
@@ -139,7 +139,7 @@ def test_lag_in_seconds_is_the_time_since_the_consumer_stopped() -> None:
 
 
 def test_a_lag_older_than_the_first_look_is_at_least_that_old() -> None:
-    scene = Scene()
+    scene = TwoBrokers()
     scene.produce(50)
     scene.commit_node(10)
     scene.collect()
@@ -150,7 +150,7 @@ def test_a_lag_older_than_the_first_look_is_at_least_that_old() -> None:
 
 @pytest.mark.scenario("ops-24")
 def test_a_lag_that_is_older_is_known_where_messages_have_times() -> None:
-    scene = Scene()
+    scene = TwoBrokers()
     scene.runtime.clock.advance(1000)
     now = scene.runtime.clock.millis()
     for offset in range(5):
@@ -167,7 +167,7 @@ def test_a_lag_that_is_older_is_known_where_messages_have_times() -> None:
 
 
 def test_a_consumer_that_stopped_committing() -> None:
-    scene = Scene()
+    scene = TwoBrokers()
     scene.commit_kafka(0)
     assert scene.lag().status == OK
     scene.runtime.clock.advance(700)
@@ -182,7 +182,7 @@ def test_a_consumer_that_stopped_committing() -> None:
 @pytest.mark.scenario("ops-26")
 def test_one_offsets_request_for_each_leader() -> None:
     """Starts are asked for in the first round and then rarely; 500 groups add no request."""
-    scene = Scene()
+    scene = TwoBrokers()
     for number in range(500):
         scene.commit_node(0, group=f"g{number}")
     scene.collect()
@@ -199,7 +199,7 @@ def test_one_offsets_request_for_each_leader() -> None:
 
 
 def test_a_leader_that_does_not_answer_leaves_its_partitions_out() -> None:
-    scene = Scene()
+    scene = TwoBrokers()
     scene.commit_node(0, partition=0)
     scene.commit_node(0, partition=1)
     scene.collect()
@@ -210,7 +210,7 @@ def test_a_leader_that_does_not_answer_leaves_its_partitions_out() -> None:
 
 
 def test_without_zookeeper_the_groups_of_the_last_round_count() -> None:
-    scene = Scene()
+    scene = TwoBrokers()
     scene.commit_node(0)
     scene.collect()
     scene.session.down = True
@@ -219,14 +219,14 @@ def test_without_zookeeper_the_groups_of_the_last_round_count() -> None:
 
 
 def test_members_are_counted() -> None:
-    scene = Scene()
+    scene = TwoBrokers()
     scene.commit_node(0)
     scene.server.put("/consumers/g/ids/a", b"{}")
     assert scene.collect().groups["g"].members == 1
 
 
 def test_logs_tell_starts_and_ends() -> None:
-    scene = Scene()
+    scene = TwoBrokers()
     scene.cluster.starts[TP] = 7
     scene.produce(3)
     log = scene.collect().logs[TP]

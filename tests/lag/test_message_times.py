@@ -18,7 +18,7 @@ BROKER = Broker(0, "b0", 9090)
 TP = TopicPartition("t", 0)
 
 
-class Scene:
+class OneBroker:
     def __init__(self, partitions: int = 1) -> None:
         self.cluster = FakeCluster([BROKER])
         self.cluster.create("t", partitions)
@@ -39,7 +39,7 @@ class Scene:
 
 
 def test_messages_and_batches_have_times() -> None:
-    scene = Scene()
+    scene = OneBroker()
     scene.cluster.store(TP, encode_entry(None, b"x" * 1000, 0, timestamp=5000))
     header = Batch(1, 0, -1, 2, 0, 0, 2, 7000, 9000, -1, -1, -1, 3)
     data = encode_batch(header, b"x" * 500)
@@ -55,7 +55,7 @@ def test_messages_and_batches_have_times() -> None:
     "data", [b"", encode_entry(None, b"x"), encode_entry(None, b"", timestamp=-1)]
 )
 def test_others_have_none(data: bytes) -> None:
-    scene = Scene()
+    scene = OneBroker()
     scene.cluster.logs[TP] = [(0, data)]
     assert scene.time(0) is None
     assert scene.time(0) is None
@@ -63,7 +63,7 @@ def test_others_have_none(data: bytes) -> None:
 
 
 def test_each_place_is_asked_once_and_forgotten_when_nobody_wants_it() -> None:
-    scene = Scene()
+    scene = OneBroker()
     for offset in (0, 1):
         scene.cluster.store(TP, encode_entry(None, b"x", offset, timestamp=offset))
     assert (scene.time(0), scene.time(0), scene.fetches) == (0, 0, 1)
@@ -73,7 +73,7 @@ def test_each_place_is_asked_once_and_forgotten_when_nobody_wants_it() -> None:
 
 
 def test_places_of_one_partition_come_one_round_after_the_other() -> None:
-    scene = Scene()
+    scene = OneBroker()
     for offset in (0, 1):
         scene.cluster.store(TP, encode_entry(None, b"x", offset, timestamp=100 + offset))
     for _ in range(2):
@@ -84,7 +84,7 @@ def test_places_of_one_partition_come_one_round_after_the_other() -> None:
 
 
 def test_a_request_is_bounded() -> None:
-    scene = Scene(AT_ONCE + 1)
+    scene = OneBroker(AT_ONCE + 1)
     for tp in scene.cluster.leaders:
         scene.times.of(tp, 0)
     scene.read()
@@ -93,12 +93,12 @@ def test_a_request_is_bounded() -> None:
 
 
 def test_an_original_broker_is_asked_once_and_others_again() -> None:
-    scene = Scene()
+    scene = OneBroker()
     scene.cluster.store(TP, encode_entry(None, b"x", 0, timestamp=5000))
     scene.cluster.failures = [ConnectionResetError("gone")]
     assert scene.time(0) is None
     assert scene.time(0) == 5000
-    other = Scene()
+    other = OneBroker()
     other.cluster.failures = [NoApiVersionsError("b0:9090")]
     assert other.time(0) is None
     assert other.time(0) is None
