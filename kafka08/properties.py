@@ -6,7 +6,7 @@ Does not interpret the keys.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kafka08.errors import ConfigError
@@ -78,3 +78,12 @@ def _character(match: re.Match[str]) -> str:
     if len(escape) == 5:
         return chr(int(escape[1:], 16))
     return _NAMED.get(escape, escape)
+
+
+def with_prefix(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """The settings whose keys have a prefix, with the prefix removed."""
+    return {
+        key.removeprefix(prefix): value
+        for key, value in properties.items()
+        if key.startswith(prefix)
+    }

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka08.errors import ConfigError
-from kafka08.properties import load, parse
+from kafka08.properties import load, parse, with_prefix
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,8 @@ def test_escaped_pairs_come_back(pairs: dict[str, str]) -> None:
 
     text = "\n".join(f"{key}={escape(value)}" for key, value in pairs.items())
     assert parse(text) == pairs
+
+
+def test_settings_with_a_prefix() -> None:
+    given = {"producer.acks": "all", "consumer.group.id": "g", "producer": "x"}
+    assert with_prefix(given, "producer.") == {"acks": "all"}

@@ -6,7 +6,6 @@ Names and defaults are those of org.apache.kafka.connect.runtime.WorkerConfig an
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from kafka08.client.cluster import parse_broker_list
 from kafka08.errors import ConfigError
@@ -99,12 +98,3 @@ class SinkConfig(Settings):
             raise ConfigError(
                 f"topics.regex has value {self.topics_regex} which is not a regex: {error}"
             ) from None
-
-
-def with_prefix(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """The settings whose keys have a prefix, with the prefix removed."""
-    return {
-        key.removeprefix(prefix): value
-        for key, value in properties.items()
-        if key.startswith(prefix)
-    }

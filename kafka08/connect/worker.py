@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from kafka08.client.cluster import ClusterClient, parse_broker_list
 from kafka08.client.security import ClientSecurity, runtime_of
 from kafka08.connect import plugins
-from kafka08.connect.config import ConnectorConfig, SinkConfig, WorkerConfig, with_prefix
+from kafka08.connect.config import ConnectorConfig, SinkConfig, WorkerConfig
 from kafka08.connect.converters import Converter
 from kafka08.connect.interface import (
     Connector,
@@ -33,6 +33,7 @@ from kafka08.consumer.config import ConsumerConfig
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
+from kafka08.properties import with_prefix
 from kafka08.runtime import Runtime
 
 logger = logging.getLogger("org.apache.kafka.connect.runtime.Worker")

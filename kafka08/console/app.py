@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import Any
 
+from werkzeug.datastructures import Headers
 from werkzeug.exceptions import BadRequest, Forbidden, HTTPException
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
-from kafka08.console.access import ADMIN, OPERATOR, User, is_same_origin
 from kafka08.console.pages import cluster, group_changes, groups, machine, messages, moves
 from kafka08.console.pages import topic_changes as topics
-from kafka08.console.site import Route, Site, Visit
+from kafka08.console.site import PageRoute, Site, Visit
 from kafka08.errors import (
     AdminOperationError,
     ConfigError,
@@ -21,40 +20,41 @@ from kafka08.errors import (
     KafkaError,
     TopicExistsError,
 )
-from kafka08.security.users import Users
+from kafka08.network.http import Environ, StartResponse
+from kafka08.security.users import ADMIN, OPERATOR, User, Users
 
 logger = logging.getLogger("kafka.console.Console")
 
 ROUTES = (
-    Route("/", cluster.overview),
-    Route("/brokers", cluster.brokers),
-    Route("/brokers/<int:broker_id>", cluster.broker),
-    Route("/topics", cluster.topics),
-    Route("/topics/<name>", cluster.topic),
-    Route("/topics/<name>/messages", messages.messages),
-    Route("/topics/<name>/raw", messages.raw),
-    Route("/topics/<name>/send", topics.send_form, OPERATOR),
-    Route("/topics/<name>/send", topics.send, OPERATOR, True),
-    Route("/topics/<name>/change", topics.change_form, ADMIN),
-    Route("/topics/<name>/partitions", topics.add_partitions, ADMIN, True),
-    Route("/topics/<name>/settings", topics.change_settings, ADMIN, True),
-    Route("/topics/<name>/delete", topics.delete, ADMIN, True),
-    Route("/create", topics.create_form, ADMIN),
-    Route("/create", topics.create, ADMIN, True),
-    Route("/elect", moves.elect_form, OPERATOR),
-    Route("/elect", moves.elect, OPERATOR, True),
-    Route("/reassign", moves.reassign_form, OPERATOR),
-    Route("/reassign", moves.reassign, ADMIN, True),
-    Route("/groups", groups.groups),
-    Route("/group", groups.group),
-    Route("/group/reset", group_changes.reset_form, OPERATOR),
-    Route("/group/reset", group_changes.reset, OPERATOR, True),
-    Route("/group/delete", group_changes.delete_form, OPERATOR),
-    Route("/group/delete", group_changes.delete, OPERATOR, True),
-    Route("/metrics", machine.metrics),
-    Route("/health/live", machine.live),
-    Route("/health/ready", machine.ready),
-    Route("/static/<name>", machine.static),
+    PageRoute("/", cluster.overview),
+    PageRoute("/brokers", cluster.brokers),
+    PageRoute("/brokers/<int:broker_id>", cluster.broker),
+    PageRoute("/topics", cluster.topics),
+    PageRoute("/topics/<name>", cluster.topic),
+    PageRoute("/topics/<name>/messages", messages.messages),
+    PageRoute("/topics/<name>/raw", messages.raw),
+    PageRoute("/topics/<name>/send", topics.send_form, OPERATOR),
+    PageRoute("/topics/<name>/send", topics.send, OPERATOR, True),
+    PageRoute("/topics/<name>/change", topics.change_form, ADMIN),
+    PageRoute("/topics/<name>/partitions", topics.add_partitions, ADMIN, True),
+    PageRoute("/topics/<name>/settings", topics.change_settings, ADMIN, True),
+    PageRoute("/topics/<name>/delete", topics.delete, ADMIN, True),
+    PageRoute("/create", topics.create_form, ADMIN),
+    PageRoute("/create", topics.create, ADMIN, True),
+    PageRoute("/elect", moves.elect_form, OPERATOR),
+    PageRoute("/elect", moves.elect, OPERATOR, True),
+    PageRoute("/reassign", moves.reassign_form, OPERATOR),
+    PageRoute("/reassign", moves.reassign, ADMIN, True),
+    PageRoute("/groups", groups.groups),
+    PageRoute("/group", groups.group),
+    PageRoute("/group/reset", group_changes.reset_form, OPERATOR),
+    PageRoute("/group/reset", group_changes.reset, OPERATOR, True),
+    PageRoute("/group/delete", group_changes.delete_form, OPERATOR),
+    PageRoute("/group/delete", group_changes.delete, OPERATOR, True),
+    PageRoute("/metrics", machine.metrics),
+    PageRoute("/health/live", machine.live),
+    PageRoute("/health/ready", machine.ready),
+    PageRoute("/static/<name>", machine.static),
 )
 
 _OPEN = ("/health/", "/static/")
@@ -85,25 +85,14 @@ class Console:
         self._site = site
         self._users = users
         self._sleep = sleep
-        self._routes = {self._endpoint(route): route for route in ROUTES}
         self._map = Map(
             [
-                Rule(
-                    route.path,
-                    endpoint=self._endpoint(route),
-                    methods=["POST"] if route.changes else ["GET"],
-                )
-                for route in ROUTES
+                Rule(each.path, endpoint=each, methods=["POST" if each.changes else "GET"])
+                for each in ROUTES
             ]
         )
 
-    @staticmethod
-    def _endpoint(route: Route) -> str:
-        return f"{'POST' if route.changes else 'GET'} {route.path}"
-
-    def __call__(
-        self, environ: dict[str, Any], start_response: Callable[..., Any]
-    ) -> Iterable[bytes]:
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         request = _FormRequest(environ)
         response = self._respond(request)
         for name, value in _HEADERS.items():
@@ -118,8 +107,8 @@ class Console:
             if user is None:
                 return self._unauthorized()
             visit = visit._replace(user=user)
-            endpoint, arguments = self._map.bind_to_environ(request.environ).match()
-            route = self._routes[endpoint]
+            route: PageRoute
+            route, arguments = self._map.bind_to_environ(request.environ).match()
             route.check(visit)
             if route.changes:
                 self._check_change(visit)
@@ -172,3 +161,12 @@ class Console:
             return Response(f"{heading}: {text}\n", code, mimetype="text/plain")
         back = visit.request.path if visit.request.method == "POST" else "/"
         return visit.render("message.html", code, heading=heading, text=text, back=back)
+
+
+def is_same_origin(headers: Headers, origin: str) -> bool:
+    """Whether a page of the console sent the request: ``origin`` is the console's, as it was
+    asked for. Clients other than browsers send neither header."""
+    site = headers.get("Sec-Fetch-Site")
+    if site is not None and site not in ("same-origin", "none"):
+        return False
+    return headers.get("Origin", origin) == origin

@@ -70,7 +70,8 @@ class _Budget:
 
 
 class Browser:
-    """``cluster`` finds leaders; each read has a connection of its own, which ends with it.
+    """``cluster`` finds leaders; each read has a connection of its own, which ends with it, so that
+    others do not wait for it.
 
     Calls raise OSError and KafkaError.
     """
@@ -139,30 +140,18 @@ class Browser:
         found = self.forward(tp, offset, 1).messages
         return found[0] if found and found[0].offset == offset else None
 
-    def call_leader(self, tp: TopicPartition, request: Any) -> Any:
+    def call_leader(self, tp: TopicPartition, request: object) -> Any:
         """One request to the leader of a partition."""
-        self._cluster.refresh([])
+        self._cluster.refresh()
         return self._cluster.call(self._cluster.known_leader(tp), request)
 
-    def call_broker(self, broker_id: int, request: Any) -> Any:
-        """One request to a broker, on a connection of its own: 0.8.2.2 closes it over requests that
-        it does not know. Raises KafkaError if the broker is not up."""
-        self._cluster.refresh([])
+    def call_broker(self, broker_id: int, request: object) -> Any:
+        """One request to a broker. Raises KafkaError if the broker is not up."""
+        self._cluster.refresh()
         broker = self._cluster.broker(broker_id)
         if broker is None:
             raise KafkaError(f"Broker {broker_id} is not up")
-        timeout_ms = self._config.request_timeout_ms
-        channel = self._channel(
-            broker.host,
-            broker.port,
-            client_id=CLIENT_ID,
-            timeout_ms=timeout_ms,
-            runtime=self._runtime,
-        )
-        try:
-            return channel.call(request)
-        finally:
-            channel.close()
+        return self._cluster.call(broker, request)
 
     @contextmanager
     def _consumer(self, tp: TopicPartition) -> Iterator[SimpleConsumer]:
@@ -172,12 +161,9 @@ class Browser:
             )
         self._looks += 1
         try:
-            self._cluster.refresh([])
-            consumer = self._connected(tp)
-            try:
+            self._cluster.refresh()
+            with self._connected(tp) as consumer:
                 yield consumer
-            finally:
-                consumer.close()
         finally:
             self._looks -= 1
 

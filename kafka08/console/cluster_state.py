@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from kafka08 import admin
 from kafka08.client.cluster import ClusterClient
-from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
 from kafka08.protocol import schemas
 from kafka08.runtime import Clock
@@ -109,12 +109,6 @@ class ClusterState(NamedTuple):
         for topic, view in self.topics.items():
             for number, partition in view.partitions.items():
                 yield TopicPartition(topic, number), partition
-
-    def under_replicated(self) -> list[TopicPartition]:
-        return [tp for tp, each in self.partitions() if each.is_under_replicated]
-
-    def offline(self) -> list[TopicPartition]:
-        return [tp for tp, each in self.partitions() if each.is_offline]
 
     def not_preferred(self) -> list[TopicPartition]:
         return [tp for tp, each in self.partitions() if not each.is_preferred]
@@ -220,7 +214,3 @@ def _or_none(read: Callable[[], T]) -> T | None:
     except MalformedNodeError as error:
         logger.warning("%s", error)
         return None
-
-
-def is_internal(topic: str) -> bool:
-    return topic == OFFSETS_TOPIC

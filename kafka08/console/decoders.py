@@ -16,7 +16,7 @@ _DUMP_BYTES = 1024
 _NUMBERS = {1: ">b", 2: ">h", 4: ">i", 8: ">q"}
 
 
-class Shown(NamedTuple):
+class Decoded(NamedTuple):
     """``text`` is cut if ``size``, in bytes, is larger than what is shown. ``note``: why it is not
     shown under the decoder asked for."""
 
@@ -81,7 +81,7 @@ DECODERS: dict[str, tuple[Callable[[bytes], str], Callable[[bytes], str]]] = {
 """Name to the decoders of key and value. ``offsets``: records of the offsets topic."""
 
 
-def shown(data: bytes | None, decoder: Callable[[bytes], str]) -> Shown | None:
+def shown(data: bytes | None, decoder: Callable[[bytes], str]) -> Decoded | None:
     """None for null. Bytes that the decoder does not take are shown in hex, with the reason."""
     if data is None:
         return None
@@ -94,4 +94,4 @@ def shown(data: bytes | None, decoder: Callable[[bytes], str]) -> Shown | None:
     is_cut = len(text) > SHOWN_CHARACTERS
     is_cut |= decoder is _hex and len(data) > _DUMP_BYTES
     is_cut |= decoder is _base64 and len(data) > SHOWN_CHARACTERS * 3 // 4
-    return Shown(text[:SHOWN_CHARACTERS], len(data), is_cut, note[:200])
+    return Decoded(text[:SHOWN_CHARACTERS], len(data), is_cut, note[:200])

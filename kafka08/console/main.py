@@ -5,33 +5,19 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping
-from functools import partial
-from typing import Any
 
 from kafka08 import properties as properties_file
-from kafka08.client.cluster import ClusterClient, listeners_of
-from kafka08.client.security import ClientSecurity, connector_for
-from kafka08.connect.config import with_prefix
+from kafka08.client.security import ClientSecurity, runtime_for
 from kafka08.console.app import Console
-from kafka08.console.audit import Audit
-from kafka08.console.browser import Browser
-from kafka08.console.cluster_state import StateReader
 from kafka08.console.config import CLIENT_PREFIX, ConsoleConfig
-from kafka08.console.groups import Groups
-from kafka08.console.history import History
-from kafka08.console.observer import Observer
 from kafka08.console.site import Site
 from kafka08.errors import KafkaError
 from kafka08.groups.admin import GroupAdmin
-from kafka08.lag.collector import LagCollector
-from kafka08.lag.message_times import MessageTimes
-from kafka08.network.channel import Channel
 from kafka08.network.http import HttpServer
 from kafka08.network.tls import Tls, server_context
 from kafka08.runtime import GeventRuntime
 from kafka08.security.users import load
 from kafka08.zookeeper import access_of
-from zk import registry
 from zk.client import ZkClient
 
 logger = logging.getLogger("kafka.console.KafkaConsole")
@@ -46,12 +32,13 @@ class KafkaConsole:
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self.config = config = ConsoleConfig.from_properties(properties)
-        runtime = GeventRuntime()
-        security = ClientSecurity.from_properties(with_prefix(properties, CLIENT_PREFIX))
-        channel = partial(_Connected, connector=connector_for(security, runtime))
+        self._runtime = GeventRuntime()
+        security = ClientSecurity.from_properties(
+            properties_file.with_prefix(properties, CLIENT_PREFIX)
+        )
+        self._clients = clients = runtime_for(security, self._runtime)
         users = load(config.users_file, "console.users.file") if config.users_file else None
         tls = Tls(config, server_context) if config.http_tls else None
-        self._runtime = runtime
         self._zk = zk = ZkClient(
             config.zookeeper_connect,
             session_timeout_ms=config.zookeeper_session_timeout_ms,
@@ -60,54 +47,26 @@ class KafkaConsole:
             create_chroot=False,
             access=access_of(config),
         ).start()
-
-        protocol = security.security_protocol
-
-        def cluster(**options: bool) -> ClusterClient:
-            return ClusterClient(
-                lambda: listeners_of(registry.live_brokers(zk, protocol), protocol),
-                client_id=CLIENT_ID,
-                timeout_ms=config.request_timeout_ms,
-                runtime=runtime,
-                channel=partial(channel, **options),
-            )
-
-        self._clusters = [cluster(), cluster(), cluster(), cluster(api_versions=True)]
-        self.observer = Observer(
-            StateReader(zk, self._clusters[0], runtime.clock),
-            LagCollector(self._clusters[1], zk, runtime.clock, MessageTimes(self._clusters[3])),
-            History(config.history_path, runtime.clock.millis()),
-            config,
-            runtime,
-        )
-        service = GroupAdmin(
+        self._groups = GroupAdmin(
             zk,
             timeout_ms=config.request_timeout_ms,
             request_timeout_ms=config.request_timeout_ms,
             client_id=CLIENT_ID,
             security=security,
-            runtime=runtime,
-            channel=channel,
+            runtime=clients,
         )
-        site = Site(
-            config,
-            self.observer,
-            zk,
-            Groups(service, zk),
-            Browser(self._clusters[2], config, runtime, channel),
-            Audit(config.audit_file, runtime.clock),
-            runtime.clock,
-        )
+        site = Site(config, zk, self._groups, clients)
+        self.observer = site.observer
         self._server = HttpServer(
             config.http_host,
             config.http_port,
-            Console(site, users, runtime.sleep),
+            Console(site, users, clients.sleep),
             name="Console",
             allowed_hosts=config.http_allowed_hosts,
             body_bytes=_BODY_BYTES,
             tls=tls,
         )
-        self._stopping = runtime.event()
+        self._stopping = clients.event()
 
     @property
     def address(self) -> str:
@@ -131,10 +90,10 @@ class KafkaConsole:
         self._stopping.wait()
         self._server.stop()
         self.observer.stop()
-        for cluster in self._clusters:
-            cluster.close()
+        self._groups.close()
         self._zk.close()
-        self._runtime.close()
+        for runtime in {self._clients, self._runtime}:
+            runtime.close()
         logger.info("The console has ended.")
 
     def run_until_signal(self) -> int:
@@ -142,13 +101,6 @@ class KafkaConsole:
         received = self._runtime.set_by_signals(self._stopping)
         self.run()
         return received[0]
-
-
-class _Connected(Channel):
-    """A channel that connects as ``client.*`` say."""
-
-    def __init__(self, host: str, port: int, *, connector: Any, **options: Any) -> None:
-        super().__init__(host, port, **{**options, "runtime": connector})
 
 
 def main(argv: list[str]) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hmac
 import logging
+import secrets
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -13,13 +15,19 @@ from werkzeug.utils import redirect
 from werkzeug.wrappers import Request, Response
 
 from kafka08.console import shown
-from kafka08.console.access import Tokens, User
 from kafka08.console.audit import Audit
 from kafka08.console.browser import Browser
+from kafka08.console.cluster_state import StateReader
 from kafka08.console.config import ConsoleConfig
 from kafka08.console.groups import Groups
+from kafka08.console.history import History
 from kafka08.console.observer import Observer
-from kafka08.runtime import Clock
+from kafka08.groups.admin import GroupAdmin
+from kafka08.lag.collector import LagCollector
+from kafka08.lag.message_times import MessageTimes
+from kafka08.network.channel import Channel, Connect
+from kafka08.runtime import Runtime
+from kafka08.security.users import User
 from zk.client import ZkClient
 
 logger = logging.getLogger("kafka.console.Site")
@@ -28,26 +36,45 @@ _MENU = (("/", "Overview"), ("/brokers", "Brokers"), ("/topics", "Topics"), ("/g
 _CHANGES = (("/elect", "Elections"), ("/reassign", "Moves"))
 
 
+class Tokens:
+    """Tokens that pages carry in their forms: a foreign page cannot know a user's."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+
+    def of(self, user: User) -> str:
+        return hmac.new(self._key, user.name.encode(), "sha256").hexdigest()
+
+    def fits(self, user: User, token: str) -> bool:
+        return hmac.compare_digest(self.of(user).encode(), token.encode())
+
+
 class Site:
-    """The parts that the pages of one console share."""
+    """The parts that the pages of one console share. ``groups`` has the connections to brokers,
+    but for those of the browser, which come from ``channel``. Raises ConfigError."""
 
     def __init__(
         self,
         config: ConsoleConfig,
-        observer: Observer,
         zk: ZkClient,
-        groups: Groups,
-        browser: Browser,
-        audit: Audit,
-        clock: Clock,
+        groups: GroupAdmin,
+        runtime: Runtime,
+        channel: Connect = Channel,
     ) -> None:
+        clock = runtime.clock
         self.config = config
-        self.observer = observer
         self.zk = zk
-        self.groups = groups
-        self.browser = browser
-        self.audit = audit
         self.clock = clock
+        self.observer = Observer(
+            StateReader(zk, groups.cluster, clock),
+            LagCollector(groups.cluster, zk, clock, MessageTimes(groups.timed)),
+            History(config.history_path, clock.millis()),
+            config,
+            runtime,
+        )
+        self.groups = Groups(groups, zk)
+        self.browser = Browser(groups.cluster, config, runtime, channel)
+        self.audit = Audit(config.audit_file, clock)
         self.tokens = Tokens()
         self._templates = Environment(
             loader=PackageLoader("kafka08.console"),
@@ -111,7 +138,7 @@ class Visit(NamedTuple):
 Page = Callable[..., Response]
 
 
-class Route(NamedTuple):
+class PageRoute(NamedTuple):
     """A page under a path. ``role``: of users who may see it, None for all. ``changes``: it takes a
     form that changes something; the others only show."""
 

@@ -57,7 +57,8 @@ class GroupAdmin:
     """Groups as seen through ``zk``, or without it through the brokers of ``bootstrap`` alone.
 
     ``timeout_ms`` bounds the wait for a coordinator. Calls raise OSError and KafkaError. A context
-    manager that closes its connections to brokers.
+    manager that closes its connections to brokers: those of ``cluster``, and of ``timed``, which
+    asks brokers for their versions.
     """
 
     def __init__(
@@ -88,20 +89,23 @@ class GroupAdmin:
                 channel=channel,
             )
 
-        self._cluster = cluster(channel)
-        self._timed = cluster(partial(channel, api_versions=True))
+        self.cluster = cluster(channel)
+        self.timed = cluster(partial(channel, api_versions=True))
         self._brokers_describe = True
         self._silent: dict[Broker, float] = {}  # until when each is not asked for members
         self.storage = GroupStorage(
-            self._cluster, self._timed, zk, timeout_ms=timeout_ms, runtime=self._runtime
+            self.cluster, self.timed, zk, timeout_ms=timeout_ms, runtime=self._runtime
         )
 
     def __enter__(self) -> GroupAdmin:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        self._cluster.close()
-        self._timed.close()
+        self.close()
+
+    def close(self) -> None:
+        self.cluster.close()
+        self.timed.close()
 
     # --- reading
 
@@ -154,7 +158,7 @@ class GroupAdmin:
         if self.clock.monotonic() < self._silent.get(coordinator, 0):
             return None
         try:
-            response = self._cluster.call(coordinator, DescribeGroupsRequest([group]))
+            response = self.cluster.call(coordinator, DescribeGroupsRequest([group]))
         except (OSError, KafkaError) as error:
             # One of 0.8.2.2 never does; another one may have been about to stop.
             logger.debug("The coordinator does not describe groups: %s", error)

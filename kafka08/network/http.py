@@ -34,7 +34,8 @@ from kafka08.network.tls import Tls
 logger = logging.getLogger("kafka.network.HttpServer")
 
 Environ = dict[str, Any]
-Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+StartResponse = Callable[..., Any]
+Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 """A WSGI application. ``wsgi.input`` has the whole body, and ``CONTENT_LENGTH`` is its size. It is
 called on greenlets, several at a time, so it must not keep a request in a thread's variable."""
 

@@ -15,11 +15,23 @@ from typing import NamedTuple
 
 from kafka08.errors import ConfigError
 
-ROLES = ("reader", "operator", "admin")
-"""Each may do what those before it may."""
+READER, OPERATOR, ADMIN = ROLES = ("reader", "operator", "admin")
+"""Each may do what those before it may. Readers change nothing; operators write messages, read as
+groups and set these back, and elect leaders; admins create, change, move and delete topics."""
 
 _COST = {"n": 1 << 14, "r": 8, "p": 1}
 _REMEMBERED = 1000
+
+
+class User(NamedTuple):
+    """``name`` "" where no login is needed."""
+
+    name: str
+    role: str
+
+    def may(self, role: str) -> bool:
+        """Whether the user may do what ``role`` is needed for."""
+        return ROLES.index(self.role) >= ROLES.index(role)
 
 
 class _Entry(NamedTuple):

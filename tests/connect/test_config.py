@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.connect.config import ConnectorConfig, SinkConfig, WorkerConfig, with_prefix
+from kafka08.connect.config import ConnectorConfig, SinkConfig, WorkerConfig
 from kafka08.errors import ConfigError
 
 WORKER = {"bootstrap.servers": "a:1,b:2", "offset.storage.file.filename": "/o"}
@@ -49,8 +49,3 @@ def test_a_sink_reads_a_list_or_a_regex() -> None:
             SinkConfig.from_properties(given)
     with pytest.raises(ConfigError, match=r"topics.regex has value \( which is not a regex"):
         SinkConfig.from_properties({"topics.regex": "("})
-
-
-def test_settings_of_the_clients() -> None:
-    given = {"producer.acks": "all", "consumer.group.id": "g", "producer": "x"}
-    assert with_prefix(given, "producer.") == {"acks": "all"}

@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from werkzeug.test import Client, TestResponse
 
-from kafka08.client.cluster import ClusterClient, Endpoint, listeners_of
 from kafka08.common import Broker, TopicPartition
-from kafka08.console.access import User
 from kafka08.console.app import Console
-from kafka08.console.audit import Audit
-from kafka08.console.browser import Browser
-from kafka08.console.cluster_state import StateReader
 from kafka08.console.config import ConsoleConfig
-from kafka08.console.groups import Groups
-from kafka08.console.history import History
-from kafka08.console.observer import Observer
 from kafka08.console.site import Site
 from kafka08.groups.admin import GroupAdmin
-from kafka08.lag.collector import LagCollector
-from kafka08.lag.message_times import MessageTimes
-from kafka08.security.users import Users, line_for
+from kafka08.security.users import User, Users, line_for
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
-from zk import registry, znodes
+from zk import znodes
 from zk.znodes import BrokerRegistration, ControllerNode, PartitionStateNode
 
 BROKERS = (Broker(1, "b1", 9091), Broker(2, "b2", 9092))
-_PROTOCOL = "PLAINTEXT"
 ORIGIN = "http://localhost"
 
 
-class Scene:
+class ConsoleScene:
     """Broker 1 is of this project and the controller, broker 2 is original; nothing else."""
 
     def __init__(self, users: dict[str, str] | None = None, **settings: object) -> None:
@@ -47,39 +37,14 @@ class Scene:
         self.server.put(znodes.CONTROLLER_EPOCH, b"3")
         values = {"zookeeper_connect": "zk:2181", **settings}
         self.config = ConsoleConfig(**values)  # type: ignore[arg-type]
-        zk: object = self.session
-        service = GroupAdmin(zk, runtime=self.runtime, channel=self.cluster.channel)  # type: ignore[arg-type]
-        self.observer = Observer(
-            StateReader(zk, self._client(), self.runtime.clock),  # type: ignore[arg-type]
-            LagCollector(
-                self._client(),
-                zk,
-                self.runtime.clock,
-                MessageTimes(self._client()),  # type: ignore[arg-type]
-            ),
-            History(),
-            self.config,
-            self.runtime,
-        )
-        self.site = Site(
-            self.config,
-            self.observer,
-            zk,  # type: ignore[arg-type]
-            Groups(service, zk),  # type: ignore[arg-type]
-            Browser(self._client(), self.config, self.runtime, self.cluster.channel),
-            Audit(self.config.audit_file, self.runtime.clock),
-            self.runtime.clock,
-        )
+        zk: Any = self.session
+        groups = GroupAdmin(zk, runtime=self.runtime, channel=self.cluster.channel)
+        self.site = Site(self.config, zk, groups, self.runtime, self.cluster.channel)
+        self.observer = self.site.observer
         lines = [line_for(*each.split(":"), password="secret") for each in (users or {}).values()]
         known = Users(lines, "users") if lines else None
         self.console = Console(self.site, known, self.runtime.sleep)
         self.client = Client(self.console)
-
-    def _client(self) -> ClusterClient:
-        def bootstrap() -> list[Endpoint]:
-            return listeners_of(registry.live_brokers(self.session, _PROTOCOL), _PROTOCOL)  # type: ignore[arg-type]
-
-        return ClusterClient(bootstrap, runtime=self.runtime, channel=self.cluster.channel)
 
     def register(self, broker: Broker) -> None:
         registration = BrokerRegistration(

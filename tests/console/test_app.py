@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 
 import pytest
+from werkzeug.datastructures import Headers
 
-from kafka08.console.access import User
-from kafka08.console.app import ROUTES
-from tests.console.scene import Scene
+from kafka08.console.app import ROUTES, is_same_origin
+from kafka08.security.users import User
+from tests.console.scene import ConsoleScene
 
 READER = {"r": "ann:reader"}
 
 
 def test_every_answer_has_the_safe_headers() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.look()
     for path in ("/", "/none", "/static/console.js", "/metrics"):
         headers = scene.get(path).headers
@@ -27,7 +28,7 @@ def test_every_answer_has_the_safe_headers() -> None:
 
 @pytest.mark.scenario("ops-53")
 def test_pages_have_no_script_and_no_style_of_their_own() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.topic("t", [1])
     scene.commit("g", "t", 0)
     scene.look()
@@ -39,7 +40,7 @@ def test_pages_have_no_script_and_no_style_of_their_own() -> None:
 
 
 def test_names_are_never_markup() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     name = "<script>alert(1)</script>"
     scene.topic("t", [1])
     scene.commit(name.replace("/", "_"), "t", 0)
@@ -50,7 +51,7 @@ def test_names_are_never_markup() -> None:
 
 @pytest.mark.scenario("ops-57")
 def test_no_page_changes_anything() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.topic("t", [1])
     scene.commit("g", "t", 0)
     scene.look()
@@ -69,7 +70,7 @@ def test_no_page_changes_anything() -> None:
 
 
 def test_methods_that_a_page_does_not_have() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.look()
     for route in ROUTES:
         if not route.changes and "<" not in route.path:
@@ -77,14 +78,14 @@ def test_methods_that_a_page_does_not_have() -> None:
 
 
 def test_without_users_nobody_logs_in() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.look()
     assert scene.get("/").status_code == 200
 
 
 @pytest.mark.scenario("ops-58")
 def test_with_users_everybody_logs_in() -> None:
-    scene = Scene(READER)
+    scene = ConsoleScene(READER)
     scene.look()
     assert scene.get("/").status_code == 401
     assert scene.get("/", auth=("ann", "wrong")).status_code == 401
@@ -96,7 +97,7 @@ def test_with_users_everybody_logs_in() -> None:
 
 @pytest.mark.scenario("ops-58")
 def test_failed_logins_are_slow_and_told(caplog: pytest.LogCaptureFixture) -> None:
-    scene = Scene(READER)
+    scene = ConsoleScene(READER)
     scene.get("/", auth=("ann", "hunter2"))
     assert scene.runtime.slept == [1.0]
     assert "'ann'" in caplog.text
@@ -105,7 +106,7 @@ def test_failed_logins_are_slow_and_told(caplog: pytest.LogCaptureFixture) -> No
 
 @pytest.mark.scenario("ops-56")
 def test_the_badge_tells_of_a_read_only_console() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.look()
     assert 'id="read-only"' in scene.get("/").text
 
@@ -113,7 +114,7 @@ def test_the_badge_tells_of_a_read_only_console() -> None:
 def test_an_error_of_our_own_shows_no_stack(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.look()
     monkeypatch.setattr(scene.observer, "rates", None)
     response = scene.get("/topics")
@@ -131,8 +132,8 @@ CHANGES = [route.path for route in ROUTES if route.changes]
 FIELDS = {"name": "t", "partitions": 5, "factor": 1, "typed": "g", "partition": "0"}
 
 
-def changeable(**settings: object) -> Scene:
-    scene = Scene(**settings)  # type: ignore[arg-type]
+def changeable(**settings: object) -> ConsoleScene:
+    scene = ConsoleScene(**settings)  # type: ignore[arg-type]
     scene.topic("t", [1])
     scene.commit("g", "t", 0)
     scene.look()
@@ -202,3 +203,19 @@ def test_users_make_the_changes_of_their_role(role: str) -> None:
     page = scene.get("/topics/t", auth=("ann", "secret")).text
     assert ("/topics/t/send" in page) == (role == "operator")
     assert "/topics/t/change" not in page
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_ours"),
+    [
+        ({}, True),
+        ({"Origin": "http://h:1"}, True),
+        ({"Origin": "http://evil"}, False),
+        ({"Origin": "null"}, False),
+        ({"Sec-Fetch-Site": "same-origin"}, True),
+        ({"Sec-Fetch-Site": "cross-site"}, False),
+        ({"Sec-Fetch-Site": "same-site", "Origin": "http://h:1"}, False),
+    ],
+)
+def test_where_a_form_comes_from(headers: dict[str, str], is_ours: bool) -> None:
+    assert is_same_origin(Headers(headers), "http://h:1") is is_ours

@@ -20,7 +20,7 @@ from tests.fakes.runtime import FakeRuntime
 TP = TopicPartition("t", 0)
 
 
-class Scene:
+class OneLog:
     def __init__(self, **settings: Any) -> None:
         self.runtime = FakeRuntime()
         self.cluster = FakeCluster([Broker(0, "b0", 9090)])
@@ -40,7 +40,7 @@ class Scene:
 
 @pytest.mark.scenario("ops-49")
 def test_backward_over_the_gaps_of_a_compacted_log() -> None:
-    scene = Scene()
+    scene = OneLog()
     scene.at(0, 1, 500, 900, 999)
     look = scene.browser.backward(TP, None, 3)
     assert [message.offset for message in look.messages] == [500, 900, 999]
@@ -50,7 +50,7 @@ def test_backward_over_the_gaps_of_a_compacted_log() -> None:
 
 
 def test_an_offset_outside_the_log_counts_as_its_nearest() -> None:
-    scene = Scene()
+    scene = OneLog()
     scene.cluster.starts[TP] = 10
     scene.produce(b"a", b"b")
     assert [m.offset for m in scene.browser.forward(TP, 0, 5).messages] == [10, 11]
@@ -59,13 +59,13 @@ def test_an_offset_outside_the_log_counts_as_its_nearest() -> None:
 
 
 def test_an_empty_log() -> None:
-    look = Scene().browser.backward(TP, None, 5)
+    look = OneLog().browser.backward(TP, None, 5)
     assert (look.messages, look.start, look.end) == ([], 0, 0)
 
 
 @pytest.mark.scenario("ops-49")
 def test_the_bytes_of_a_look_are_bounded() -> None:
-    scene = Scene(browse_max_bytes=10_000)
+    scene = OneLog(browse_max_bytes=10_000)
     scene.produce(*[b"m" * 974] * 100)  # 1,000 bytes each
     look = scene.browser.forward(TP, 0, 50)
     assert len(look.messages) == 10
@@ -75,7 +75,7 @@ def test_the_bytes_of_a_look_are_bounded() -> None:
 
 
 def test_the_time_of_a_look_is_bounded() -> None:
-    scene = Scene(browse_timeout_ms=1000)
+    scene = OneLog(browse_timeout_ms=1000)
     scene.produce(*[b"m" * 100_000] * 20)
 
     def slow(_: int, request: Any) -> None:
@@ -89,14 +89,14 @@ def test_the_time_of_a_look_is_bounded() -> None:
 
 
 def test_a_message_larger_than_the_first_fetch() -> None:
-    scene = Scene()
+    scene = OneLog()
     scene.produce(b"m" * 2_000_000, b"next")
     look = scene.browser.forward(TP, 0, 5)
     assert [len(message.value or b"") for message in look.messages] == [2_000_000, 4]
 
 
 def test_a_message_larger_than_the_limit_is_told() -> None:
-    scene = Scene(browse_max_bytes=100_000)
+    scene = OneLog(browse_max_bytes=100_000)
     scene.produce(b"m" * 2_000_000)
     look = scene.browser.forward(TP, 0, 5)
     assert (look.messages, look.next) == ([], 0)
@@ -105,14 +105,14 @@ def test_a_message_larger_than_the_limit_is_told() -> None:
 
 @pytest.mark.scenario("ops-50")
 def test_connections_end_with_the_look() -> None:
-    scene = Scene()
+    scene = OneLog()
     scene.produce(b"m")
     scene.browser.forward(TP, 0, 5)
     assert not any(channel.connected for channel in scene.cluster.channels)
 
 
 def test_original_brokers_are_read_without_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene()
+    scene = OneLog()
     scene.produce(b"m")
     make = scene.cluster.channel
 
@@ -130,7 +130,7 @@ def test_original_brokers_are_read_without_versions(monkeypatch: pytest.MonkeyPa
 
 
 def test_only_so_many_looks_at_a_time() -> None:
-    scene = Scene(browse_concurrent=1)
+    scene = OneLog(browse_concurrent=1)
     scene.produce(b"m")
     refused = []
 
@@ -148,7 +148,7 @@ def test_only_so_many_looks_at_a_time() -> None:
 
 
 def test_one_message() -> None:
-    scene = Scene()
+    scene = OneLog()
     scene.at(3, 7)
     found = scene.browser.one(TP, 7)
     assert found is not None
@@ -157,7 +157,7 @@ def test_one_message() -> None:
 
 
 def test_an_error_of_the_leader_is_raised() -> None:
-    scene = Scene()
+    scene = OneLog()
     scene.cluster.leaders[TP] = -1
     with pytest.raises(KafkaError):
         scene.browser.forward(TP, 0, 1)

@@ -10,14 +10,14 @@ from kafka08.protocol.admin_schemas import (
     DescribeGroupsResponse,
     GroupMember,
 )
-from tests.console.scene import Scene
+from tests.console.scene import ConsoleScene
 
 _MEMBER = GroupMember("a-1", "app", "/10.0.0.1", b"", b"")
 
 
 def test_only_groups_that_commit_to_kafka_are_asked_of_brokers() -> None:
     """The question would make the cluster create its offsets topic."""
-    scene = Scene()
+    scene = ConsoleScene()
     scene.cluster.brokers[0] = scene.cluster.brokers[1]
     scene.server.put("/consumers/g/ids/a", b"{}")
     groups = scene.site.groups
@@ -29,7 +29,7 @@ def test_only_groups_that_commit_to_kafka_are_asked_of_brokers() -> None:
 
 def test_a_coordinator_that_did_not_answer_is_asked_again_after_a_minute() -> None:
     """Otherwise the console would not see members, until its own end, after one lost connection."""
-    scene = Scene()
+    scene = ConsoleScene()
     scene.cluster.brokers[0] = scene.cluster.brokers[1]
     found = DescribedGroup(0, "h", "Stable", "consumer", "range", [_MEMBER])
     answers = [ConnectionResetError("the broker stops"), DescribeGroupsResponse([found])]

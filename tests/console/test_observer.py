@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.console.scene import Scene
+from tests.console.scene import ConsoleScene
 
 
 @pytest.mark.scenario("ops-26")
 def test_both_loops_look_again_and_again() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.topic("t", [1])
     scene.observer.start()
     scene.runtime.step("console-state")
@@ -20,14 +20,14 @@ def test_both_loops_look_again_and_again() -> None:
 
 
 def test_stop_ends_both_loops() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.observer.start()
     scene.observer.stop()
     assert all(task.ended for task in scene.runtime.tasks)
 
 
 def test_messages_in_a_second() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.topic("t", [1])
     scene.look()
     scene.runtime.clock.advance(10)
@@ -37,7 +37,7 @@ def test_messages_in_a_second() -> None:
 
 
 def test_a_failed_look_keeps_the_last_one() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.look()
     scene.cluster.down = {9091, 9092}
     scene.session.down = True

@@ -7,12 +7,12 @@ from werkzeug.exceptions import Forbidden
 from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Request, Response
 
-from kafka08.console.access import User
-from kafka08.console.site import Route, Visit, whole
-from tests.console.scene import Scene
+from kafka08.console.site import PageRoute, Tokens, Visit, whole
+from kafka08.security.users import User
+from tests.console.scene import ConsoleScene
 
 
-def visit(scene: Scene, role: str = "admin") -> Visit:
+def visit(scene: ConsoleScene, role: str = "admin") -> Visit:
     return Visit(scene.site, Request(EnvironBuilder().get_environ()), User("ann", role))
 
 
@@ -21,24 +21,24 @@ def page(_: Visit) -> Response:
 
 
 def test_a_read_only_console_lets_nobody_change() -> None:
-    found = visit(Scene())
+    found = visit(ConsoleScene())
     assert not found.may("reader")
-    Route("/x", page).check(found)
+    PageRoute("/x", page).check(found)
     with pytest.raises(Forbidden, match="read-only"):
-        Route("/x", page, "operator").check(found)
+        PageRoute("/x", page, "operator").check(found)
 
 
 def test_a_change_needs_its_role() -> None:
-    scene = Scene(read_only=False)
-    Route("/x", page, "operator").check(visit(scene, "operator"))
+    scene = ConsoleScene(read_only=False)
+    PageRoute("/x", page, "operator").check(visit(scene, "operator"))
     with pytest.raises(Forbidden, match="admin"):
-        Route("/x", page, "admin").check(visit(scene, "operator"))
+        PageRoute("/x", page, "admin").check(visit(scene, "operator"))
     assert visit(scene, "operator").may("operator")
     assert not visit(scene, "operator").may("admin")
 
 
 def test_pages_of_a_read_only_console_have_no_token() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.look()
     assert scene.site.tokens.of(User("ann", "admin")) not in visit(scene).render(
         "message.html", heading="h", text="t", back="/"
@@ -50,3 +50,11 @@ def test_numbers_of_forms() -> None:
     for text in ("", "x", "1.5", "-1", str(1 << 63)):
         with pytest.raises(ValueError, match="offset"):
             whole(text, "offset")
+
+
+def test_tokens_belong_to_a_user_and_a_console() -> None:
+    tokens, ann = Tokens(), User("ann", "admin")
+    assert tokens.fits(ann, tokens.of(ann))
+    assert not tokens.fits(User("bob", "admin"), tokens.of(ann))
+    assert not Tokens().fits(ann, tokens.of(ann))
+    assert not tokens.fits(ann, "é")

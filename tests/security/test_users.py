@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafka08.errors import ConfigError
-from kafka08.security.users import Users, line_for, load
+from kafka08.security.users import User, Users, line_for, load
 
 
 @pytest.mark.scenario("ops-58")
@@ -57,3 +57,9 @@ def test_a_line_is_made_of_a_name_a_role_and_a_password(
 ) -> None:
     with pytest.raises(ConfigError, match="A user needs"):
         line_for(name, role, password)
+
+
+def test_roles_include_the_lesser_ones() -> None:
+    assert User("a", "admin").may("operator")
+    assert User("a", "operator").may("reader")
+    assert not User("a", "reader").may("operator")

@@ -9,16 +9,10 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from kafka08 import admin
-from kafka08.common import TopicPartition
+from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.config import LogConfig
 from kafka08.console import shown
-from kafka08.console.cluster_state import (
-    BrokerView,
-    ClusterState,
-    PartitionView,
-    TopicView,
-    is_internal,
-)
+from kafka08.console.cluster_state import BrokerView, ClusterState, PartitionView, TopicView
 from kafka08.console.observer import Observer
 from kafka08.console.site import Visit
 from kafka08.errors import KafkaError, meaning_of
@@ -97,13 +91,13 @@ def overview(visit: Visit) -> Response:
         "overview.html",
         behind=sorted(behind, key=lambda each: -each[1].total),
         failed=[broker for broker in state.brokers.values() if broker.failed or broker.full],
-        not_preferred=len(state.not_preferred()),
-        offline=len(state.offline()),
+        not_preferred=sum(view.not_preferred for view in state.topics.values()),
+        offline=sum(view.offline for view in state.topics.values()),
         partitions=sum(len(view.partitions) for view in state.topics.values()),
         rate=sum(observer.rates.values()) if observer.rates else None,
         refresh=_refresh(visit),
         state=state,
-        under_replicated=len(state.under_replicated()),
+        under_replicated=sum(view.under_replicated for view in state.topics.values()),
     )
 
 
@@ -172,7 +166,7 @@ def topics(visit: Visit) -> Response:
     wanted = {
         topic: view
         for topic, view in state.topics.items()
-        if name.lower() in topic.lower() and (internal or not is_internal(topic))
+        if name.lower() in topic.lower() and (internal or topic != OFFSETS_TOPIC)
     }
     if show == "under-replicated":
         wanted = {topic: view for topic, view in wanted.items() if view.under_replicated}

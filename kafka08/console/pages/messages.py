@@ -10,7 +10,7 @@ from werkzeug.wrappers import Response
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.console.browser import Look
-from kafka08.console.decoders import DECODERS, Shown, shown
+from kafka08.console.decoders import DECODERS, Decoded, shown
 from kafka08.console.pages.cluster import topic_of
 from kafka08.console.site import Visit, whole
 from kafka08.groups import reset
@@ -34,8 +34,8 @@ class Row(NamedTuple):
     offset: int
     timestamp: int
     codec: str
-    key: Shown | None
-    value: Shown | None
+    key: Decoded | None
+    value: Decoded | None
     raw: str
 
 

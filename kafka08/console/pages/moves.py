@@ -17,7 +17,7 @@ from zk import znodes
 _FORM = "the form"
 
 
-class Progress(NamedTuple):
+class MoveProgress(NamedTuple):
     """A move: ``caught_up`` of the new replicas are in sync."""
 
     tp: TopicPartition
@@ -79,13 +79,13 @@ def reassign_form(visit: Visit) -> Response:
     )
 
 
-def _progress(visit: Visit) -> list[Progress]:
+def _progress(visit: Visit) -> list[MoveProgress]:
     found = []
     for tp, wanted in admin.fetch_reassignments(visit.site.zk).items():
         state = admin.fetch_partition_state(visit.site.zk, *tp)
         isr = state.isr if state else ()
         before = (admin.fetch_assignment(visit.site.zk, tp.topic) or {}).get(tp.partition, ())
-        found.append(Progress(tp, before, wanted, sum(replica in isr for replica in wanted)))
+        found.append(MoveProgress(tp, before, wanted, sum(replica in isr for replica in wanted)))
     return found
 
 

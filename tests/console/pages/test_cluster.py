@@ -13,12 +13,12 @@ from kafka08.protocol.admin_schemas import (
     LogDirPartition,
     LogDirTopic,
 )
-from tests.console.scene import BROKERS, Scene, text_of
+from tests.console.scene import BROKERS, ConsoleScene, text_of
 from zk import znodes
 
 
 def test_the_overview_of_a_good_cluster() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.topic("t", [1])
     scene.look()
     page = scene.page("/")
@@ -29,7 +29,7 @@ def test_the_overview_of_a_good_cluster() -> None:
 
 @pytest.mark.scenario("ops-45")
 def test_a_killed_broker_turns_the_overview_red() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.topic("t", [1])
     scene.topic("u", [2])
     scene.look()
@@ -45,7 +45,7 @@ def test_a_killed_broker_turns_the_overview_red() -> None:
 
 @pytest.mark.scenario("ops-45")
 def test_brokers_of_both_kinds() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.topic("t", [1])
     scene.look()
     page = scene.page("/brokers")
@@ -54,14 +54,14 @@ def test_brokers_of_both_kinds() -> None:
 
 
 def test_a_dead_broker_that_assignments_name_is_listed() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.topic("t", [7], leader=-1, isr=[])
     scene.look()
     assert "7 down" in scene.page("/brokers")
 
 
 def test_one_broker_with_its_partitions() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.topic("t", [1])
     scene.topic("u", [2])
     failed = znodes.encode_offline_replicas([TopicPartition("t", 0)])
@@ -75,7 +75,7 @@ def test_one_broker_with_its_partitions() -> None:
 
 
 def test_data_directories_of_a_broker_that_tells_them() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.topic("t", [1])
     scene.look()
     good = LogDir(0, "/data/a", [LogDirTopic("t", [LogDirPartition(0, 2048, 0, False)])])
@@ -90,7 +90,7 @@ def test_data_directories_of_a_broker_that_tells_them() -> None:
 
 
 def test_topics_are_filtered_and_internal_ones_hidden() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     for name in ("orders", "Orders-late", "users", OFFSETS_TOPIC):
         scene.topic(name, [1])
     scene.look()
@@ -101,7 +101,7 @@ def test_topics_are_filtered_and_internal_ones_hidden() -> None:
 
 @pytest.mark.parametrize("show", ["under-replicated", "offline", "not-preferred"])
 def test_topics_that_need_care(show: str) -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.topic("good", [1])
     scene.topic("bad", [1], leader=-1)
     scene.cluster.script = None
@@ -114,7 +114,7 @@ def test_topics_that_need_care(show: str) -> None:
 @pytest.mark.scenario("ops-46")
 def test_a_partition_whose_leader_is_not_preferred() -> None:
     """Replicas 1, 2, 3; led by 2; in sync 2, 3: the page shows what ZooKeeper has now."""
-    scene = Scene()
+    scene = ConsoleScene()
     scene.topic("t", [1, 2, 3], leader=2, isr=[2, 3])
     scene.produce("t", b"a", b"b")
     scene.look()
@@ -123,7 +123,7 @@ def test_a_partition_whose_leader_is_not_preferred() -> None:
 
 
 def test_settings_of_a_topic_beside_defaults() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.topic("t", [1])
     scene.server.put(
         znodes.topic_config_path("t"), znodes.encode_topic_config({"cleanup.policy": "compact"})
@@ -133,7 +133,7 @@ def test_settings_of_a_topic_beside_defaults() -> None:
 
 
 def test_groups_that_read_a_topic() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.topic("t", [1])
     scene.produce("t", *[b"m"] * 10)
     scene.commit("readers", "t", 4)
@@ -142,14 +142,14 @@ def test_groups_that_read_a_topic() -> None:
 
 
 def test_an_unknown_topic() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.look()
     assert scene.get("/topics/none").status_code == 404
 
 
 @pytest.mark.scenario("ops-54")
 def test_without_zookeeper_the_last_state_is_shown_with_its_age() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.topic("t", [1])
     scene.look()
     scene.session.down = True
@@ -167,7 +167,7 @@ def test_without_zookeeper_the_last_state_is_shown_with_its_age() -> None:
 @pytest.mark.scenario("ops-54")
 def test_no_page_waits_for_zookeeper_for_longer_than_five_seconds() -> None:
     """By the clock of the test: each call to ZooKeeper takes as long as the console allows."""
-    scene = Scene(read_only=False)
+    scene = ConsoleScene(read_only=False)
     scene.topic("t", [1])
     scene.produce("t", b"m")
     scene.commit("g", "t", 0)
@@ -193,14 +193,14 @@ def test_no_page_waits_for_zookeeper_for_longer_than_five_seconds() -> None:
 
 
 def test_before_the_first_look() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     response = scene.get("/")
     assert response.status_code == 503
     assert "has not been seen yet" in response.text
 
 
 def test_without_any_broker_leaders_are_unknown() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.topic("t", [1])
     scene.cluster.down = {broker.port for broker in BROKERS}
     scene.observer.look()

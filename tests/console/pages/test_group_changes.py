@@ -8,14 +8,14 @@ import pytest
 
 from kafka08.common import OFFSETS_TOPIC
 from kafka08.groups.records import Committed, GroupPartition, encode_key, encode_value
-from tests.console.scene import Scene, text_of
+from tests.console.scene import ConsoleScene, text_of
 from zk import znodes
 
 OFFSET = znodes.consumer_offset_path("g", "t", 0)
 
 
-def scene_with_group() -> Scene:
-    scene = Scene(read_only=False)
+def scene_with_group() -> ConsoleScene:
+    scene = ConsoleScene(read_only=False)
     scene.topic("t", [1])
     scene.produce("t", *[b"m"] * 10)
     scene.commit("g", "t", 4)
@@ -23,7 +23,7 @@ def scene_with_group() -> Scene:
     return scene
 
 
-def plan(scene: Scene, query: str) -> str:
+def plan(scene: ConsoleScene, query: str) -> str:
     page = scene.get(f"/group/reset?name=g&{query}").text
     found = re.search(r'name="plan" value="([^"]*)"', page)
     assert found, text_of(page)

@@ -7,11 +7,11 @@ from urllib.parse import quote
 import pytest
 
 from kafka08.protocol import schemas
-from tests.console.scene import Scene
+from tests.console.scene import ConsoleScene
 
 
-def scene_with_group(name: str = "g") -> Scene:
-    scene = Scene()
+def scene_with_group(name: str = "g") -> ConsoleScene:
+    scene = ConsoleScene()
     scene.topic("t", [1])
     scene.produce("t", *[b"m"] * 10)
     scene.commit(name, "t", 4)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.console.scene import Scene
+from tests.console.scene import ConsoleScene
 
 
 def test_metrics_in_both_formats() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     scene.topic("t", [1])
     scene.commit("g", "t", 0)
     scene.look()
@@ -22,7 +22,7 @@ def test_metrics_in_both_formats() -> None:
 
 
 def test_without_figures_a_scrape_fails() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     assert scene.client.get("/metrics").status_code == 503
     scene.look()
     assert scene.client.get("/metrics").status_code == 200
@@ -32,7 +32,7 @@ def test_without_figures_a_scrape_fails() -> None:
 
 
 def test_health() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     assert scene.client.get("/health/live").status_code == 200
     assert scene.client.get("/health/ready").status_code == 503
     scene.look()
@@ -44,7 +44,7 @@ def test_health() -> None:
 
 
 def test_files_of_pages_and_no_others() -> None:
-    scene = Scene()
+    scene = ConsoleScene()
     assert scene.client.get("/static/console.css").mimetype == "text/css"
     assert scene.client.get("/static/console.js").mimetype == "text/javascript"
     for name in ("../main.py", "..%2fmain.py", "other.js"):

@@ -7,13 +7,13 @@ import re
 import pytest
 
 from kafka08.protocol import schemas
-from tests.console.scene import Scene, text_of
+from tests.console.scene import ConsoleScene, text_of
 
 MESSAGES = "/topics/t/messages"
 
 
-def scene_with(*values: bytes, **settings: object) -> Scene:
-    scene = Scene(**settings)
+def scene_with(*values: bytes, **settings: object) -> ConsoleScene:
+    scene = ConsoleScene(**settings)
     scene.topic("t", [1])
     scene.produce("t", *values)
     scene.look()

@@ -8,14 +8,14 @@ import re
 import pytest
 
 from kafka08.common import TopicPartition
-from tests.console.scene import Scene, text_of
+from tests.console.scene import ConsoleScene, text_of
 from zk import znodes
 
 TP = TopicPartition("t", 0)
 
 
-def scene_with_topic() -> Scene:
-    scene = Scene(read_only=False)
+def scene_with_topic() -> ConsoleScene:
+    scene = ConsoleScene(read_only=False)
     scene.topic("t", [1, 2], leader=2, isr=[1, 2])
     scene.look()
     return scene
@@ -39,7 +39,7 @@ def test_an_election_of_those_chosen() -> None:
 
 
 def test_nothing_is_out_of_place() -> None:
-    scene = Scene(read_only=False)
+    scene = ConsoleScene(read_only=False)
     scene.topic("t", [1])
     scene.look()
     assert scene.post("/elect").status_code == 400

@@ -11,19 +11,19 @@ import pytest
 
 from kafka08.common import OFFSETS_TOPIC
 from kafka08.protocol import admin_schemas as a
-from tests.console.scene import BROKERS, Scene, text_of
+from tests.console.scene import BROKERS, ConsoleScene, text_of
 from zk import znodes
 from zk.znodes import ControllerNode
 
 
-def scene_with_topic(**settings: object) -> Scene:
-    scene = Scene(read_only=False, **settings)
+def scene_with_topic(**settings: object) -> ConsoleScene:
+    scene = ConsoleScene(read_only=False, **settings)
     scene.topic("t", [1])
     scene.look()
     return scene
 
 
-def mark(scene: Scene, topic: str = "t") -> str:
+def mark(scene: ConsoleScene, topic: str = "t") -> str:
     found = re.search(r'name="mark" value="([^"]*)"', scene.get(f"/topics/{topic}/change").text)
     assert found
     return found[1]
@@ -81,7 +81,7 @@ def test_partitions_are_added() -> None:
 
 
 def test_the_offsets_topic_does_not_grow() -> None:
-    scene = Scene(read_only=False)
+    scene = ConsoleScene(read_only=False)
     scene.topic(OFFSETS_TOPIC, [1])
     scene.look()
     answer = scene.post(
@@ -115,7 +115,7 @@ def test_deletion_needs_the_typed_name(tmp_path: Path) -> None:
     assert scene.post("/topics/t/delete", name="t", mark=mark(scene)).status_code == 409
 
 
-def deletes(scene: Scene, value: str | None, error: int = 0) -> None:
+def deletes(scene: ConsoleScene, value: str | None, error: int = 0) -> None:
     """Broker 1 describes its delete.topic.enable."""
     entries = [] if value is None else [a.ConfigEntry("delete.topic.enable", value, True)]
     found = a.ResourceConfig(error, None, a.BROKER_RESOURCE, "1", entries)
@@ -157,11 +157,11 @@ def test_a_topic_is_marked_where_the_controller_deletes() -> None:
     assert znodes.delete_topic_path("t") in scene.server.nodes
 
 
-def refuses_to_tell(scene: Scene) -> None:
+def refuses_to_tell(scene: ConsoleScene) -> None:
     deletes(scene, None, error=31)
 
 
-def is_original(scene: Scene) -> None:
+def is_original(scene: ConsoleScene) -> None:
     scene.server.put(znodes.CONTROLLER, znodes.encode_controller(ControllerNode(2, "5")))
     scene.look()
 
@@ -169,7 +169,7 @@ def is_original(scene: Scene) -> None:
 @pytest.mark.scenario("ops-59")
 @pytest.mark.parametrize("controller", [refuses_to_tell, is_original])
 def test_where_the_controller_does_not_tell_whether_it_deletes_the_user_has_to(
-    controller: Callable[[Scene], None],
+    controller: Callable[[ConsoleScene], None],
 ) -> None:
     scene = scene_with_topic()
     controller(scene)
