@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from kafka08.errors import ConfigError
+from kafka08.network.http import is_loopback
 from kafka08.settings import INT, LIST, setting
 from kafka08.ssl_settings import SslSettings
 from kafka08.zookeeper_settings import ZooKeeperSecurity
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 CLIENT_PREFIX = "client."
 """Of the settings with which the console connects to brokers: ``client.security.protocol``."""
 
@@ -65,13 +65,8 @@ class ConsoleConfig(SslSettings, ZooKeeperSecurity):
         "console.browse.concurrent", 8, low=1, doc="reads and tails at the same time"
     )
 
-    @property
-    def is_local(self) -> bool:
-        """Whether only this machine can reach the console."""
-        return self.http_host in LOOPBACK
-
     def check(self) -> None:
-        if self.read_only or self.is_local:
+        if self.read_only or is_loopback(self.http_host):
             return
         if not self.users_file:
             raise ConfigError(

@@ -13,7 +13,7 @@ from kafka08.console.config import CLIENT_PREFIX, ConsoleConfig
 from kafka08.console.site import Site
 from kafka08.errors import KafkaError
 from kafka08.groups.admin import GroupAdmin
-from kafka08.network.http import HttpServer
+from kafka08.network.http import HttpServer, is_loopback
 from kafka08.network.tls import Tls, server_context
 from kafka08.runtime import GeventRuntime
 from kafka08.security.users import load
@@ -77,7 +77,7 @@ class KafkaConsole:
 
     def run(self) -> None:
         """Serve until it is stopped."""
-        if not self.config.is_local and not self.config.users_file:
+        if not is_loopback(self.config.http_host) and not self.config.users_file:
             logger.warning(
                 "http.host has value %s, and console.users.file is not set: "
                 "everybody who reaches this address can read the cluster.",

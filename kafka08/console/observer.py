@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from kafka08.console.cluster_state import ClusterState, StateReader
 from kafka08.console.config import ConsoleConfig
@@ -40,8 +40,8 @@ class Observer:
         self._collector = collector
         self._runtime = runtime
         self._loops = (
-            Loop(runtime, "console-state", lambda: self._look(config.refresh_ms / 1000)),
-            Loop(runtime, "console-lag", lambda: self._collect(config.lag_interval_ms / 1000)),
+            _every(runtime, "console-state", config.refresh_ms, self.look),
+            _every(runtime, "console-lag", config.lag_interval_ms, self.collect),
         )
 
     def start(self) -> None:
@@ -79,13 +79,14 @@ class Observer:
         self.rates = _rates(before, self.lags)
         self.history.note(self.lags.time_ms, _series(self.lags))
 
-    def _look(self, pause_s: float) -> None:
-        self.look()
-        self._loops[0].stopping.wait(pause_s)
 
-    def _collect(self, pause_s: float) -> None:
-        self.collect()
-        self._loops[1].stopping.wait(pause_s)
+def _every(runtime: Runtime, name: str, pause_ms: int, step: Callable[[], None]) -> Loop:
+    def work() -> None:
+        step()
+        loop.stopping.wait(pause_ms / 1000)
+
+    loop = Loop(runtime, name, work)
+    return loop
 
 
 def _rates(before: Lags | None, now: Lags) -> dict[str, float]:

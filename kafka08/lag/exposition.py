@@ -14,6 +14,8 @@ from kafka08.common import TopicPartition
 from kafka08.lag.collector import GroupLag, Lags, LogState, PartitionLag
 from kafka08.lag.judgement import STATUSES
 
+Samples = Iterable[tuple[tuple[str, ...], float | None]]
+
 _STATUS_TEXT = ", ".join(f"{number} {status}" for number, status in enumerate(STATUSES))
 
 _LOGS: tuple[tuple[str, str, Callable[[LogState], float | None]], ...] = (
@@ -50,19 +52,11 @@ _SUMS: tuple[tuple[str, Callable[[PartitionLag], int]], ...] = (
 """The families by suffix, with their texts and values; a value of None is left out."""
 
 
-class LagExposition:
-    """A collector for prometheus-client over the result of the last round."""
-
-    def __init__(self, lags: Lags) -> None:
-        self._lags = lags
-
-    def collect(self) -> Iterator[Metric]:
-        yield from _cluster(self._lags)
-        yield from _topics(self._lags.logs)
-        yield from _groups(self._lags.groups)
-
-
-Samples = Iterable[tuple[tuple[str, ...], float | None]]
+def families(lags: Lags) -> Iterator[Metric]:
+    """The result of a round."""
+    yield from _cluster(lags)
+    yield from _topics(lags.logs)
+    yield from _groups(lags.groups)
 
 
 def _family(name: str, text: str, labels: tuple[str, ...], samples: Samples) -> Metric:

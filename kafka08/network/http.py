@@ -88,6 +88,12 @@ def _plain(name: str) -> str:
     return bare(name).rstrip(".").lower()
 
 
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a listener on ``host``."""
+    name = bare(host)
+    return ipaddress.ip_address(name).is_loopback if _is_address(name) else name == "localhost"
+
+
 def _is_address(name: str) -> bool:
     """Whether it is an IP address, to which no foreign page can be bound by a name."""
     try:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from urllib.parse import quote
 
 from kafka08 import admin
@@ -21,14 +21,13 @@ from kafka08.errors import (
     InvalidTopicError,
     TopicExistsError,
 )
-from kafka08.rest.bodies import Fields
-from kafka08.rest.calls import ADMIN, Answer, Call, Route
-from kafka08.rest.cluster import Cluster
+from kafka08.rest.calls import Call, Fields, RestAnswer, Route, Row
+from kafka08.rest.cluster import Cluster, ShownPartition, ShownReplica
 from kafka08.rest.errors import RestError, plain, topic_not_found
+from kafka08.security.users import ADMIN, READER
 from zk import znodes
 from zk.errors import NodeExistsError
 
-V3 = (3,)
 CLUSTER = "/v3/clusters/<cluster>"
 _TOPIC = f"{CLUSTER}/topics/<topic>"
 _PARTITION = f"{_TOPIC}/partitions/<int:partition>"
@@ -36,7 +35,6 @@ _ALL = "-"
 _ADMIN_ERRORS = (AdminOperationError, InvalidTopicError, ConfigError, TopicExistsError)
 _BAD_REQUEST = 40002
 _MAX_PARTITIONS = 100_000
-Row = dict[str, Any]
 
 
 class Links:
@@ -44,8 +42,8 @@ class Links:
 
     def __init__(self, call: Call, cluster_id: str) -> None:
         self.cluster_id = cluster_id
-        self.own = call.url.rstrip("/")
-        self._base = f"{call.url.partition('/v3')[0]}/v3/clusters/{quote(cluster_id, safe='')}"
+        self.own = call.request.base_url.rstrip("/")
+        self._base = f"{self.own.partition('/v3')[0]}/v3/clusters/{quote(cluster_id, safe='')}"
 
     def of(self, *words: object) -> str:
         return "/".join([self._base, *(quote(str(word), safe="-") for word in words)])
@@ -53,35 +51,28 @@ class Links:
     def related(self, *words: object) -> dict[str, str]:
         return {"related": self.of(*words)}
 
-    def entry(self, kind: str, words: tuple[object, ...], values: Row) -> Row:
-        """One resource, with its place."""
+    def entry(
+        self, kind: str, words: tuple[object, ...], values: Mapping[str, object], own: str = ""
+    ) -> Row:
+        """One resource, with its place; ``own``: its URL if the words do not say it."""
         name = "/".join(
             [f"crn:///kafka={self.cluster_id}"]
             + [f"{kind_}={name}" for kind_, name in zip(words[::2], words[1::2], strict=True)]
         )
-        metadata = {"self": self.of(*_path(words)), "resource_name": name}
+        metadata = {"self": own or self.of(*_path(words)), "resource_name": name}
         return {"kind": kind, "metadata": metadata, "cluster_id": self.cluster_id, **values}
 
-    def collection(self, kind: str, entries: Iterable[Row]) -> Answer:
+    def collection(self, kind: str, entries: Iterable[Row]) -> RestAnswer:
         metadata = {"self": self.own, "next": None}
-        return Answer({"kind": kind, "metadata": metadata, "data": list(entries)})
+        return RestAnswer({"kind": kind, "metadata": metadata, "data": list(entries)})
 
 
-_PLURALS = {
-    "broker": "brokers",
-    "topic": "topics",
-    "partition": "partitions",
-    "replica": "replicas",
-    "config": "configs",
-    "consumer-group": "consumer-groups",
-    "consumer": "consumers",
-    "lag": "lags",
-}
+HandlerV3 = Callable[[Call, Links], RestAnswer]
 
 
-def _path(words: tuple[object, ...]) -> list[object]:
-    kinds = [_PLURALS[str(kind)] for kind in words[::2]]
-    return [each for pair in zip(kinds, words[1::2], strict=True) for each in pair]
+def _path(words: tuple[object, ...]) -> Iterator[object]:
+    for kind, name in zip(words[::2], words[1::2], strict=True):
+        yield from (f"{kind}s", name)
 
 
 def cluster_id_of(cluster: Cluster, chroot: str) -> str:
@@ -103,12 +94,26 @@ class AdminV3:
         self._own_id = own_id
         self._chroot = chroot
 
-    def routes(self) -> list[Route]:
-        def get(rule: str, name: str, handler: Callable[[Call], Answer]) -> Route:
-            return Route("GET", rule, f"v3.{name}", handler, V3)
+    def route(
+        self, method: str, rule: str, name: str, handler: HandlerV3, role: str = READER
+    ) -> Route:
+        """For calls about this cluster; RestError 404 for another one."""
 
-        def change(method: str, rule: str, name: str, handler: Callable[[Call], Answer]) -> Route:
-            return Route(method, rule, f"v3.{name}", handler, V3, ADMIN)
+        def handle(call: Call) -> RestAnswer:
+            own = self._own_id or cluster_id_of(self._cluster, self._chroot)
+            asked = call.args.get("cluster", own)
+            if asked != own:
+                raise plain(404, f"Cluster {asked} cannot be found.")
+            return handler(call, Links(call, own))
+
+        return Route(method, rule, f"v3.{name}", handle, (3,), role)
+
+    def routes(self) -> list[Route]:
+        def get(rule: str, name: str, handler: HandlerV3) -> Route:
+            return self.route("GET", rule, name, handler)
+
+        def change(method: str, rule: str, name: str, handler: HandlerV3) -> Route:
+            return self.route(method, rule, name, handler, ADMIN)
 
         topics, configs = f"{CLUSTER}/topics", f"{_TOPIC}/configs"
         return [
@@ -134,22 +139,13 @@ class AdminV3:
             get(f"{_TOPIC}/partitions/-/reassignment", "reassignments.list", self._moves),
         ]
 
-    def links(self, call: Call) -> Links:
-        """Raises RestError 404 for another cluster."""
-        own = self._own_id or cluster_id_of(self._cluster, self._chroot)
-        asked = call.args.get("cluster", own)
-        if asked != own:
-            raise plain(404, f"Cluster {asked} cannot be found.")
-        return Links(call, own)
-
     # --- clusters and brokers
 
-    def _clusters(self, call: Call) -> Answer:
-        links = self.links(call)
+    def _clusters(self, call: Call, links: Links) -> RestAnswer:
         return links.collection("KafkaClusterList", [self._shown_cluster(links)])
 
-    def _one_cluster(self, call: Call) -> Answer:
-        return Answer(self._shown_cluster(self.links(call)))
+    def _one_cluster(self, call: Call, links: Links) -> RestAnswer:
+        return RestAnswer(self._shown_cluster(links))
 
     def _shown_cluster(self, links: Links) -> Row:
         found = self._cluster.zk.get_if_exists(znodes.CONTROLLER)
@@ -166,22 +162,20 @@ class AdminV3:
         }
         return links.entry("KafkaCluster", (), values)
 
-    def _brokers(self, call: Call) -> Answer:
-        links = self.links(call)
+    def _brokers(self, call: Call, links: Links) -> RestAnswer:
         shown = [_shown_broker(links, broker) for broker in self._cluster.brokers()]
         return links.collection("KafkaBrokerList", shown)
 
-    def _broker(self, call: Call) -> Answer:
-        links, number = self.links(call), call.args["broker"]
+    def _broker(self, call: Call, links: Links) -> RestAnswer:
+        number = call.args["broker"]
         for broker in self._cluster.brokers():
             if broker.id == number:
-                return Answer(_shown_broker(links, broker))
+                return RestAnswer(_shown_broker(links, broker))
         raise plain(404, f"Broker {number} cannot be found.")
 
     # --- topics
 
-    def _topics(self, call: Call) -> Answer:
-        links = self.links(call)
+    def _topics(self, call: Call, links: Links) -> RestAnswer:
         shown = []
         for topic in self._cluster.topics():
             assignment = admin.fetch_assignment(self._cluster.zk, topic)
@@ -189,9 +183,8 @@ class AdminV3:
                 shown.append(_shown_topic(links, topic, assignment))
         return links.collection("KafkaTopicList", shown)
 
-    def _topic(self, call: Call) -> Answer:
-        links = self.links(call)
-        return Answer(self._one_topic(links, call))
+    def _topic(self, call: Call, links: Links) -> RestAnswer:
+        return RestAnswer(self._one_topic(links, call))
 
     def _one_topic(self, links: Links, call: Call) -> Row:
         return _shown_topic(links, call.args["topic"], self._assignment(call))
@@ -204,8 +197,7 @@ class AdminV3:
                 raise
             raise _no_topic() from None
 
-    def _create(self, call: Call) -> Answer:
-        links = self.links(call)
+    def _create(self, call: Call, links: Links) -> RestAnswer:
         fields = call.fields(
             "topic_name",
             "partitions_count",
@@ -231,25 +223,23 @@ class AdminV3:
             else:
                 admin.create_topic_with_assignment(zk, topic, assignment, config)
         placed = {number: tuple(replicas) for number, replicas in assignment.items()}
-        return Answer(_shown_topic(links, topic, placed), status=201)
+        return RestAnswer(_shown_topic(links, topic, placed), status=201)
 
-    def _delete(self, call: Call) -> Answer:
-        self.links(call)
+    def _delete(self, call: Call, links: Links) -> RestAnswer:
         self._assignment(call)
         try:
             admin.delete_topic(self._cluster.zk, call.args["topic"])
         except NodeExistsError:
             pass  # it is marked already
-        return Answer(status=204)
+        return RestAnswer(status=204)
 
-    def _grow(self, call: Call) -> Answer:
-        links = self.links(call)
+    def _grow(self, call: Call, links: Links) -> RestAnswer:
         key = "partitions_count"
         count = call.fields(key).needed_integer(key, 1, _MAX_PARTITIONS)
         if count != len(self._assignment(call)):
             with _refusals():
                 admin.add_partitions(self._cluster.zk, call.args["topic"], count)
-        return Answer(self._one_topic(links, call))
+        return RestAnswer(self._one_topic(links, call))
 
     # --- settings of topics
 
@@ -257,16 +247,16 @@ class AdminV3:
         self._assignment(call)
         return admin.fetch_topic_config(self._cluster.zk, call.args["topic"])
 
-    def _configs(self, call: Call) -> Answer:
-        links, overrides = self.links(call), self._overrides(call)
+    def _configs(self, call: Call, links: Links) -> RestAnswer:
+        overrides = self._overrides(call)
         names = sorted(TOPIC_KEYS | overrides.keys())
         shown = [_shown_config(links, call.args["topic"], name, overrides) for name in names]
         return links.collection("KafkaTopicConfigList", shown)
 
-    def _config(self, call: Call) -> Answer:
-        links, overrides = self.links(call), self._overrides(call)
+    def _config(self, call: Call, links: Links) -> RestAnswer:
+        overrides = self._overrides(call)
         name = self._known(call, overrides)
-        return Answer(_shown_config(links, call.args["topic"], name, overrides))
+        return RestAnswer(_shown_config(links, call.args["topic"], name, overrides))
 
     def _known(self, call: Call, overrides: Mapping[str, str]) -> str:
         name: str = call.args["name"]
@@ -274,23 +264,19 @@ class AdminV3:
             raise plain(404, f"Config {name} cannot be found for TOPIC {call.args['topic']}.")
         return name
 
-    def _set_config(self, call: Call) -> Answer:
-        self.links(call)
+    def _set_config(self, call: Call, links: Links) -> RestAnswer:
         overrides = self._overrides(call)
         value = call.fields("value").value("value")
         return self._change(call, {**overrides, self._known(call, overrides): _text(value)})
 
-    def _reset_config(self, call: Call) -> Answer:
-        self.links(call)
+    def _reset_config(self, call: Call, links: Links) -> RestAnswer:
         overrides = self._overrides(call)
         overrides.pop(self._known(call, overrides), None)
         return self._change(call, overrides)
 
-    def _alter(self, call: Call) -> Answer:
-        self.links(call)
+    def _alter(self, call: Call, links: Links) -> RestAnswer:
         overrides = self._overrides(call)
-        for index, each in enumerate(call.fields("data").array("data")):
-            fields = Fields(each, ("name", "value", "operation"), f"data[{index}]")
+        for fields in call.fields("data").objects("data", "name", "value", "operation"):
             name, operation = fields.needed_text("name"), fields.text("operation", "SET")
             if operation == "DELETE":
                 overrides.pop(name, None)
@@ -300,46 +286,45 @@ class AdminV3:
                 fields.wrong("operation", "is not SET or DELETE")
         return self._change(call, overrides)
 
-    def _change(self, call: Call, overrides: Mapping[str, str]) -> Answer:
+    def _change(self, call: Call, overrides: Mapping[str, str]) -> RestAnswer:
         with _refusals():
             admin.change_topic_config(self._cluster.zk, call.args["topic"], overrides)
-        return Answer(status=204)
+        return RestAnswer(status=204)
 
     # --- partitions and replicas
 
-    def _partitions(self, call: Call) -> Answer:
-        links, topic = self.links(call), call.args["topic"]
+    def _partitions(self, call: Call, links: Links) -> RestAnswer:
+        topic = call.args["topic"]
         self._assignment(call)
         shown = [_shown_partition(links, topic, each) for each in self._cluster.partitions(topic)]
         return links.collection("KafkaPartitionList", shown)
 
-    def _found(self, call: Call) -> Row:
+    def _found(self, call: Call) -> ShownPartition:
         """The partition, as v1 shows it."""
         topic, number = call.args["topic"], call.args["partition"]
         if number not in self._assignment(call):
             raise plain(404, f"Partition {number} of topic {topic} cannot be found.")
         return self._cluster.partition(TopicPartition(topic, number))
 
-    def _partition(self, call: Call) -> Answer:
-        links = self.links(call)
-        return Answer(_shown_partition(links, call.args["topic"], self._found(call)))
+    def _partition(self, call: Call, links: Links) -> RestAnswer:
+        return RestAnswer(_shown_partition(links, call.args["topic"], self._found(call)))
 
-    def _replicas(self, call: Call) -> Answer:
-        links, found = self.links(call), self._found(call)
+    def _replicas(self, call: Call, links: Links) -> RestAnswer:
+        found = self._found(call)
         shown = [_shown_replica(links, call, each) for each in found["replicas"]]
         return links.collection("KafkaReplicaList", shown)
 
-    def _replica(self, call: Call) -> Answer:
-        links, found = self.links(call), self._found(call)
+    def _replica(self, call: Call, links: Links) -> RestAnswer:
+        found = self._found(call)
         for each in found["replicas"]:
             if each["broker"] == call.args["broker"]:
-                return Answer(_shown_replica(links, call, each))
+                return RestAnswer(_shown_replica(links, call, each))
         raise plain(404, f"Replica {call.args['broker']} cannot be found.")
 
     # --- reassignments
 
-    def _moves(self, call: Call) -> Answer:
-        links, topic = self.links(call), call.args["topic"]
+    def _moves(self, call: Call, links: Links) -> RestAnswer:
+        topic = call.args["topic"]
         if topic != _ALL:
             self._assignment(call)
         moves = admin.fetch_reassignments(self._cluster.zk)
@@ -350,14 +335,13 @@ class AdminV3:
         ]
         return links.collection("KafkaReassignmentList", shown)
 
-    def _reassignment(self, call: Call) -> Answer:
-        links = self.links(call)
+    def _reassignment(self, call: Call, links: Links) -> RestAnswer:
         self._found(call)
         tp = TopicPartition(call.args["topic"], call.args["partition"])
         target = admin.fetch_reassignments(self._cluster.zk).get(tp)
         if target is None:
             raise plain(404, f"Partition {tp} is not being reassigned.")
-        return Answer(self._shown_move(links, tp, target))
+        return RestAnswer(self._shown_move(links, tp, target))
 
     def _shown_move(self, links: Links, tp: TopicPartition, target: tuple[int, ...]) -> Row:
         """Replicas are added until they are in the isr."""
@@ -373,21 +357,18 @@ class AdminV3:
             "replicas": links.related(*place, "replicas"),
         }
         words = ("topic", tp.topic, "partition", tp.partition)
-        entry = links.entry("KafkaReassignment", words, values)
-        metadata = {**entry["metadata"], "self": links.of(*place, "reassignment")}
-        return {**entry, "metadata": metadata}
+        return links.entry("KafkaReassignment", words, values, links.of(*place, "reassignment"))
 
 
-class _refusals:
+@contextmanager
+def _refusals() -> Iterator[None]:
     """Errors of administration as answers with status 400."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: Any, error: BaseException | None, *_: object) -> None:
-        if isinstance(error, admin.UnknownTopicError):
-            raise _no_topic() from error
-        if isinstance(error, _ADMIN_ERRORS):
-            raise RestError(400, _BAD_REQUEST, str(error)) from error
+    try:
+        yield
+    except admin.UnknownTopicError as error:
+        raise _no_topic() from error
+    except _ADMIN_ERRORS as error:
+        raise RestError(400, _BAD_REQUEST, str(error)) from error
 
 
 def _moves_of(topic: str) -> tuple[str, ...]:
@@ -401,14 +382,13 @@ def _no_topic() -> RestError:
 def _config_values(fields: Fields) -> dict[str, str]:
     if "configs" not in fields:
         return {}
-    values = {}
-    for index, each in enumerate(fields.array("configs")):
-        entry = Fields(each, ("name", "value"), f"configs[{index}]")
-        values[entry.needed_text("name")] = _text(entry.value("value"))
-    return values
+    return {
+        entry.needed_text("name"): _text(entry.value("value"))
+        for entry in fields.objects("configs", "name", "value")
+    }
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict | list) or value is None:
@@ -418,11 +398,10 @@ def _text(value: Any) -> str:
 
 def _assigned(fields: Fields) -> dict[int, list[int]]:
     assignment = {}
-    for index, each in enumerate(fields.array("replicas_assignments")):
-        where = f"replicas_assignments[{index}]"
-        entry = Fields(each, ("partition_id", "broker_ids"), where)
-        brokers = entry.array("broker_ids")
-        if not all(type(broker) is int and broker >= 0 for broker in brokers):
+    for entry in fields.objects("replicas_assignments", "partition_id", "broker_ids"):
+        listed = entry.array("broker_ids")
+        brokers = [each for each in listed if type(each) is int and each >= 0]
+        if len(brokers) < len(listed):
             entry.wrong("broker_ids", "is not a list of brokers")
         assignment[entry.needed_integer("partition_id")] = brokers
     if sorted(assignment) != list(range(len(assignment))):
@@ -465,7 +444,7 @@ def _shown_config(links: Links, topic: str, name: str, overrides: Mapping[str, s
     return links.entry("KafkaTopicConfig", ("topic", topic, "config", name), values)
 
 
-def _shown_partition(links: Links, topic: str, found: Row) -> Row:
+def _shown_partition(links: Links, topic: str, found: ShownPartition) -> Row:
     number = found["partition"]
     place = ("topics", topic, "partitions", number)
     leader = found["leader"]
@@ -479,7 +458,7 @@ def _shown_partition(links: Links, topic: str, found: Row) -> Row:
     return links.entry("KafkaPartition", ("topic", topic, "partition", number), values)
 
 
-def _shown_replica(links: Links, call: Call, found: Row) -> Row:
+def _shown_replica(links: Links, call: Call, found: ShownReplica) -> Row:
     topic, number, broker = call.args["topic"], call.args["partition"], found["broker"]
     values = {
         "topic_name": topic,

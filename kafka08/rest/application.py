@@ -1,28 +1,82 @@
-"""The WSGI application: finds the handler of a request, and turns its answer or error into HTTP."""
+"""The WSGI application: finds the handler of a request, decides who may call it (no pages of other
+sites, and users by their roles), and turns its answer or error into HTTP."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
 from kafka08.errors import KafkaError
-from kafka08.rest.access import Access, Origins, Refused
-from kafka08.rest.calls import Answer, Call, Handler, Route
+from kafka08.network.http import Environ, StartResponse
+from kafka08.rest.calls import Call, Handler, RestAnswer, Route
 from kafka08.rest.errors import RestError, bad_entity, kafka_error, plain
 from kafka08.rest.media import PLAIN_JSON, UNTYPED, Media, chosen, offers, request_media
 from kafka08.rest.meters import RequestMeters
 from kafka08.runtime import Clock
+from kafka08.security.users import User, Users
 
 logger = logging.getLogger("io.confluent.kafkarest.KafkaRestApplication")
 request_logger = logging.getLogger("io.confluent.rest-utils.requests")
-Start = Callable[..., Any]
+_ANYBODY = "*"
 _NONE = "none"
+
+
+class Refused(RestError):
+    """401: a login is needed."""
+
+    def __init__(self) -> None:
+        super().__init__(401, 401, "HTTP 401 Unauthorized")
+
+
+class Origins(NamedTuple):
+    """The origins of pages that may call; ``*`` stands for all."""
+
+    allowed: Collection[str]
+
+    def answered(self, request: Request) -> str:
+        """The value of Access-Control-Allow-Origin, "" for none."""
+        origin = request.headers.get("Origin", "")
+        if origin and _ANYBODY in self.allowed:
+            return _ANYBODY
+        return origin if origin in self.allowed else ""
+
+    def check(self, request: Request) -> None:
+        """Raises RestError 403 for a request that a page of another site made.
+
+        Such a page cannot read the answer, but a request may have an effect.
+        """
+        origin = request.headers.get("Origin")
+        if self.answered(request) or origin == f"{request.scheme}://{request.host}":
+            return
+        if origin is not None or request.headers.get("Sec-Fetch-Site") == "cross-site":
+            raise plain(403, "Pages of other origins may not call (access.control.allow.origin).")
+
+
+class Access(NamedTuple):
+    """``users`` None: everybody may do everything that is not ``read_only``."""
+
+    users: Users | None
+    read_only: bool
+
+    def check(self, request: Request, route: Route) -> None:
+        """Raises RestError 401 or 403."""
+        if self.users is not None:
+            login = request.authorization
+            if login is None or login.type != "basic":
+                raise Refused()
+            role = self.users.role(login.username or "", login.password or "")
+            if role is None:
+                raise Refused()
+            if not User(login.username or "", role).may(route.role):
+                raise plain(403, f"The role {role} may not do this.")
+        if self.read_only and route.changes:
+            raise plain(403, "The proxy is read-only (rest.read.only).")
 
 
 class Application:
@@ -52,7 +106,7 @@ class Application:
             merge_slashes=False,
         )
 
-    def __call__(self, environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         begin = self._clock.monotonic()
         request = Request(environ)
         name, response = self._respond(request)
@@ -85,12 +139,12 @@ class Application:
             if found is None:
                 return name, _without_type(406)
             accept = found
-            answer = self._called(route.handler, _call(request, args, media, accept))
+            answer = self._called(route.handler, Call(request, args, media, accept))
         except RestError as error:
             return name, _error(error, accept.name)
         return name, _response(answer, accept.name)
 
-    def _match(self, request: Request) -> tuple[Route, dict[str, Any]]:
+    def _match(self, request: Request) -> tuple[Route, Mapping[str, object]]:
         # The name of the server does not matter to the rules.
         adapter = self._map.bind("rest")
         try:
@@ -103,9 +157,9 @@ class Application:
             raise plain(error.code or 400, f"HTTP {error.code} {error.name}") from None
         if request.method == "HEAD" and route.changes:
             raise _MethodError([route.method])
-        return route, dict(args)
+        return route, args
 
-    def _called(self, handler: Handler, call: Call) -> Answer:
+    def _called(self, handler: Handler, call: Call) -> RestAnswer:
         try:
             return handler(call)
         except RestError:
@@ -113,7 +167,7 @@ class Application:
         except (KafkaError, OSError) as error:
             raise kafka_error(error) from error
         except Exception as error:
-            logger.exception("Unexpected error in %s", call.url)
+            logger.exception("Unexpected error in %s", call.request.base_url)
             text = f"Internal Server Error: {error!r}" if self._debug else "Internal Server Error"
             raise plain(500, text) from error
 
@@ -156,25 +210,13 @@ def _answer_type(request: Request, route: Route, media: Media) -> Media | None:
     return chosen(request.headers.get("Accept"), offers(versions, route.formats))
 
 
-def _call(request: Request, args: dict[str, Any], media: Media, accept: Media) -> Call:
-    return Call(
-        args=args,
-        query=request.args.to_dict(),
-        data=request.get_data(),
-        media=media,
-        accept=accept,
-        url=request.base_url,
-        accepts=request.headers.get("Accept", ""),
-    )
-
-
 def _without_type(status: int) -> Response:
     response = Response(status=status)
     response.headers.pop("Content-Type", None)
     return response
 
 
-def _response(answer: Answer, media: str) -> Response:
+def _response(answer: RestAnswer, media: str) -> Response:
     if answer.body is None:
         return _without_type(answer.status)
     if isinstance(answer.body, bytes):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TypedDict
 
 from kafka08 import admin
 from kafka08.client import log_offsets
 from kafka08.client.routing import Answers, ask_leaders, by_leader
 from kafka08.common import PLAINTEXT, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
+from kafka08.rest.calls import Row
 from kafka08.rest.errors import (
     RestError,
     leader_not_available,
@@ -24,6 +25,20 @@ from zk.client import ZkClient
 CLIENT_ID = "kafka-rest"
 NO_LEADER = -1
 Opener = Callable[..., SimpleConsumer]
+
+
+class ShownReplica(TypedDict):
+    broker: int
+    leader: bool
+    in_sync: bool
+
+
+class ShownPartition(TypedDict):
+    """A partition as v1 and v2 show it; ``leader`` -1 if there is none."""
+
+    partition: int
+    leader: int
+    replicas: list[ShownReplica]
 
 
 class Cluster:
@@ -76,29 +91,29 @@ class Cluster:
         if tp.partition not in self.assignment(tp.topic):
             raise partition_not_found()
 
-    def topic(self, topic: str) -> dict[str, Any]:
+    def topic(self, topic: str) -> Row:
         """Name, settings and partitions. Raises RestError 40401."""
         partitions = self.partitions(topic)
         configs = admin.fetch_topic_config(self.zk, topic)
         return {"name": topic, "configs": configs, "partitions": partitions}
 
-    def partitions(self, topic: str) -> list[dict[str, Any]]:
+    def partitions(self, topic: str) -> list[ShownPartition]:
         """Raises RestError 40401."""
         assignment = self.assignment(topic)
         return [self._partition(topic, number, assignment[number]) for number in sorted(assignment)]
 
-    def partition(self, tp: TopicPartition) -> dict[str, Any]:
+    def partition(self, tp: TopicPartition) -> ShownPartition:
         """Raises RestError 40401 or 40402."""
         assignment = self.assignment(tp.topic)
         if tp.partition not in assignment:
             raise partition_not_found()
         return self._partition(*tp, assignment[tp.partition])
 
-    def _partition(self, topic: str, number: int, replicas: tuple[int, ...]) -> dict[str, Any]:
+    def _partition(self, topic: str, number: int, replicas: tuple[int, ...]) -> ShownPartition:
         state = admin.fetch_partition_state(self.zk, topic, number)
         leader = NO_LEADER if state is None else state.leader
         isr = () if state is None else state.isr
-        shown = [
+        shown: list[ShownReplica] = [
             {"broker": broker, "leader": broker == leader, "in_sync": broker in isr}
             for broker in replicas
         ]

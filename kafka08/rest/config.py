@@ -24,7 +24,7 @@ CLIENT = "client."
 _KIBI = 1024
 
 
-class Listener(NamedTuple):
+class RestListener(NamedTuple):
     """One address to serve on; ``scheme`` is http or https."""
 
     scheme: str
@@ -32,7 +32,7 @@ class Listener(NamedTuple):
     port: int
 
 
-def parse_listener(text: str) -> Listener:
+def parse_listener(text: str) -> RestListener:
     """``http://host:port``. Raises ConfigError."""
     try:
         parts = urlsplit(text)
@@ -41,7 +41,7 @@ def parse_listener(text: str) -> Listener:
         host = port = None
     if host is None or port is None or parts.scheme not in ("http", "https") or parts.path:
         raise ConfigError(f"listeners has value {text} which is not http://host:port.")
-    return Listener(parts.scheme, host, port)
+    return RestListener(parts.scheme, host, port)
 
 
 class RestConfig(SslSettings, ZooKeeperSecurity):
@@ -53,7 +53,7 @@ class RestConfig(SslSettings, ZooKeeperSecurity):
         "zookeeper.connect", "localhost:2181", doc="host:port, comma-separated, with a /chroot"
     )
     zookeeper_session_timeout_ms: int = setting(
-        "zookeeper.session.timeout.ms", 6000, low=1, high=2**31 - 1, doc="of all sessions here"
+        "zookeeper.session.timeout.ms", 6000, low=1, doc="of all sessions here"
     )
     listeners: tuple[str, ...] = setting(
         "listeners",
@@ -74,40 +74,38 @@ class RestConfig(SslSettings, ZooKeeperSecurity):
         "consumer.request.max.bytes", 64 << 20, LONG, 1, LONG_MAX, doc="bytes of one read"
     )
     consumer_request_timeout_ms: int = setting(
-        "consumer.request.timeout.ms", 1000, low=0, high=2**31 - 1, doc="wait of one read"
+        "consumer.request.timeout.ms", 1000, low=0, doc="wait of one read"
     )
     consumer_instance_timeout_ms: int = setting(
-        "consumer.instance.timeout.ms", 300000, low=1, high=2**31 - 1, doc="idle time that ends one"
+        "consumer.instance.timeout.ms", 300000, low=1, doc="idle time that ends one"
     )
     consumer_iterator_backoff_ms: int = setting(
-        "consumer.iterator.backoff.ms", 50, low=1, high=2**31 - 1, doc="pause while nothing arrives"
+        "consumer.iterator.backoff.ms", 50, low=1, doc="pause while nothing arrives"
     )
     consumer_threads: int = setting(
-        "consumer.threads", 500, low=1, high=2**31 - 1, doc="reads at a time; others get 429"
+        "consumer.threads", 500, low=1, doc="reads at a time; others get 429"
     )
     consumer_instances_max: int = setting(
-        "consumer.instances.max", 1000, low=0, high=2**31 - 1, doc="instances; others get 429"
+        "consumer.instances.max", 1000, low=0, doc="instances; others get 429"
     )
     consumer_instances_group_max: int = setting(
-        "consumer.instances.group.max", 500, low=0, high=2**31 - 1, doc="those of one group"
+        "consumer.instances.group.max", 500, low=0, doc="those of one group"
     )
     simpleconsumer_pool_size_max: int = setting(
-        "simpleconsumer.pool.size.max", 25, low=1, high=2**31 - 1, doc="reads by offset at a time"
+        "simpleconsumer.pool.size.max", 25, low=1, doc="reads by offset at a time"
     )
     simpleconsumer_pool_timeout_ms: int = setting(
-        "simpleconsumer.pool.timeout.ms", 1000, low=0, high=2**31 - 1, doc="wait for one of them"
+        "simpleconsumer.pool.timeout.ms", 1000, low=0, doc="wait for one of them"
     )
     request_max_bytes: int = setting(
-        "request.max.bytes", 4 << 20, low=_KIBI, high=2**31 - 1, doc="bytes of a body; others: 413"
+        "request.max.bytes", 4 << 20, low=_KIBI, doc="bytes of a body; others: 413"
     )
-    connections_max: int = setting(
-        "connections.max", 1000, low=1, high=2**31 - 1, doc="connections at a time"
-    )
+    connections_max: int = setting("connections.max", 1000, low=1, doc="connections at a time")
     request_deadline_ms: int = setting(
-        "request.deadline.ms", 10000, low=1, high=2**31 - 1, doc="time to send a whole request"
+        "request.deadline.ms", 10000, low=1, doc="time to send a whole request"
     )
     shutdown_graceful_ms: int = setting(
-        "shutdown.graceful.ms", 1000, low=0, high=2**31 - 1, doc="how long the end may take"
+        "shutdown.graceful.ms", 1000, low=0, doc="how long the end may take"
     )
     access_control_allow_origin: tuple[str, ...] = setting(
         "access.control.allow.origin", (), LIST, doc="origins of pages that may call; * for all"
@@ -140,7 +138,7 @@ class RestConfig(SslSettings, ZooKeeperSecurity):
             if each.scheme == "https" and not self.ssl_keystore_location:
                 raise ConfigError("listeners has https://, and ssl.keystore.location has no value.")
 
-    def parsed_listeners(self) -> list[Listener]:
+    def parsed_listeners(self) -> list[RestListener]:
         return [parse_listener(text) for text in self.listeners]
 
 
@@ -158,11 +156,3 @@ def consumer_properties(given: Mapping[str, str]) -> dict[str, str]:
     plain = {key: text for key, text in given.items() if key in ConsumerConfig.keys() - own}
     protocol = given.get(f"{CLIENT}security.protocol")
     return {**plain, "security.protocol": protocol} if protocol else plain
-
-
-def security_of(given: Mapping[str, str]) -> ClientSecurity:
-    """How producer and consumers connect to brokers: the settings ``client.*``. Raises
-    ConfigError."""
-    return ClientSecurity.from_properties(
-        {key.removeprefix(CLIENT): text for key, text in given.items() if key.startswith(CLIENT)}
-    )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
 from urllib.parse import quote, urlsplit
 
 from kafka08.client.ids import check_id
 from kafka08.common import TopicPartition
 from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
+from kafka08.consumer.connector import ConsumerConnector
+from kafka08.consumer.filters import TopicFilter
 from kafka08.errors import ConfigError
 from kafka08.message.consumed import Message
-from kafka08.rest.calls import OPERATOR, Answer, Call, Route, allowed
+from kafka08.rest.calls import Call, Fields, RestAnswer, Route, Row, allowed
 from kafka08.rest.cluster import Cluster
 from kafka08.rest.config import RestConfig, consumer_properties
 from kafka08.rest.errors import (
@@ -25,11 +27,11 @@ from kafka08.rest.errors import (
     topic_not_found,
 )
 from kafka08.rest.formats import shown
-from kafka08.rest.instances import Instance, Instances, Wishes
+from kafka08.rest.instances import Instance, Instances, InstanceSettings
 from kafka08.rest.media import AVRO, BINARY, FORMATS, typed
-from kafka08.rest.readers import GroupReader
-from kafka08.rest.reading import STREAM_TIMEOUT_MS, Limits
+from kafka08.rest.readers import STREAM_TIMEOUT_MS, Connecting, GroupReader, Limits
 from kafka08.runtime import Runtime
+from kafka08.security.users import OPERATOR
 
 BOTH = (1, 2)
 INSTANCE = "/consumers/<group>/instances/<instance>"
@@ -39,7 +41,6 @@ _MAX_MIN_BYTES = 10_000_000
 _MAX_NAME = 255
 _RESETS_2 = {"earliest": SMALLEST, "latest": LARGEST}
 _MAX_BYTES = 2**63 - 1
-ReaderFactory = Callable[..., GroupReader]
 
 
 class Reads:
@@ -72,14 +73,14 @@ class Consumers:
         instances: Instances,
         runtime: Runtime,
         *,
-        make_reader: ReaderFactory = GroupReader,
+        connect: Connecting = ConsumerConnector,
     ) -> None:
         self.config = config
         self._properties = consumer_properties(properties)
         self.cluster = cluster
         self.instances = instances
         self._runtime = runtime
-        self._make_reader = make_reader
+        self._connect = connect
         self.reads = Reads(config.consumer_threads)
 
     def routes(self) -> list[Route]:
@@ -99,57 +100,55 @@ class Consumers:
 
     # --- instances
 
-    def _create(self, call: Call) -> Answer:
+    def _create(self, call: Call) -> RestAnswer:
         version = call.media.version or call.accept.version or 1
         group = call.args["group"]
-        name, wishes = self._wishes(call, version, group)
-        made = self.instances.create(group, name, wishes)
-        body = {"instance_id": made.name, "base_uri": self._base_uri(call.url, made.name)}
-        return Answer(body, media=typed(version))
+        name, settings = self._settings(call, version, group)
+        made = self.instances.create(group, name, settings)
+        body = {"instance_id": made.name, "base_uri": self._base_uri(call, made.name)}
+        return RestAnswer(body, media=typed(version))
 
-    def _base_uri(self, url: str, name: str) -> str:
-        parts = urlsplit(url)
+    def _base_uri(self, call: Call, name: str) -> str:
+        parts = urlsplit(call.request.base_url)
         if self.config.host_name:
             port = f":{parts.port}" if parts.port else ""
             parts = parts._replace(netloc=f"{self.config.host_name}{port}")
         return f"{parts.geturl().rstrip('/')}/instances/{quote(name, safe='')}"
 
-    def _wishes(self, call: Call, version: int, group: str) -> tuple[str | None, Wishes]:
+    def _settings(
+        self, call: Call, version: int, group: str
+    ) -> tuple[str | None, InstanceSettings]:
         """The name asked for, if any, and the rest. Raises RestError 422."""
+        names = _FIELDS + (_FIELDS_2 if version == 2 else ())
+        fields = call.fields(*names) if call.has_body else Fields({}, ())
         given: dict[str, str] = {}
-        name, data_format, min_bytes, timeout_ms = None, BINARY, 1, 0
-        if call.has_body:
-            fields = call.fields(*_FIELDS, *(_FIELDS_2 if version == 2 else ()))
-            consumer_id = fields.text("id") or None
-            name = consumer_id or fields.text("name") or None
-            data_format = (fields.text("format") or BINARY).lower()
-            if consumer_id is not None:
-                given["consumer.id"] = consumer_id
-            if "auto.offset.reset" in fields:
-                reset = fields.text("auto.offset.reset") or ""
-                given["auto.offset.reset"] = _RESETS_2.get(reset, reset) if version == 2 else reset
-            if "auto.commit.enable" in fields:
-                given["auto.commit.enable"] = _flag(fields.value("auto.commit.enable"))
-            wanted = _setting(fields.value("fetch.min.bytes"), "fetch.min.bytes")
-            if wanted is not None and not -1 <= wanted <= _MAX_MIN_BYTES:
-                reason = f"fetch.min.bytes must be from -1 to {_MAX_MIN_BYTES}"
-                raise config_out_of_bounds(reason)
-            min_bytes = max(wanted or 1, 1)
-            key = "consumer.request.timeout.ms"
-            timeout_ms = _setting(fields.value(key), key) or 0
-            if timeout_ms < 0:
-                raise config_out_of_bounds(f"{key} must be at least 0")
+        consumer_id = fields.text("id") or None
+        name = consumer_id or fields.text("name") or None
+        data_format = (fields.text("format") or BINARY).lower()
+        if consumer_id is not None:
+            given["consumer.id"] = consumer_id
+        if "auto.offset.reset" in fields:
+            reset = fields.text("auto.offset.reset") or ""
+            given["auto.offset.reset"] = _RESETS_2.get(reset, reset) if version == 2 else reset
+        if "auto.commit.enable" in fields:
+            given["auto.commit.enable"] = str(fields.value("auto.commit.enable")).lower()
+        min_bytes = _setting(fields, "fetch.min.bytes") or 1
+        if not -1 <= min_bytes <= _MAX_MIN_BYTES:
+            raise config_out_of_bounds(f"fetch.min.bytes must be from -1 to {_MAX_MIN_BYTES}")
+        timeout_ms = _setting(fields, "consumer.request.timeout.ms") or 0
+        if timeout_ms < 0:
+            raise config_out_of_bounds("consumer.request.timeout.ms must be at least 0")
         if data_format == AVRO:
             raise bad_consumer_config("format avro needs a registry of schemas, which is not here")
         if data_format not in FORMATS:
             raise bad_entity("Invalid format type.")
         if name is not None and len(name) > _MAX_NAME:
             raise bad_entity(f"name is longer than {_MAX_NAME} characters")
-        return name, Wishes(
+        return name, InstanceSettings(
             version,
             data_format,
             self._consumer_config(given, version, group),
-            min_bytes,
+            max(min_bytes, 1),
             timeout_ms,
         )
 
@@ -173,15 +172,19 @@ class Consumers:
         except ConfigError as error:
             raise bad_consumer_config(str(error)) from None
 
-    def _delete(self, call: Call) -> Answer:
+    def instance(self, call: Call, version: int) -> AbstractContextManager[Instance]:
+        """The one that the path names, for this request."""
+        return self.instances.use(call.args["group"], call.args["instance"], version)
+
+    def _delete(self, call: Call) -> RestAnswer:
         self.instances.delete(call.args["group"], call.args["instance"])
-        return Answer(status=204)
+        return RestAnswer(status=204)
 
     # --- v1
 
-    def _read_topic(self, call: Call) -> Answer:
+    def _read_topic(self, call: Call) -> RestAnswer:
         topic = call.args["topic"]
-        with self.reads, self.instances.use(call.args["group"], call.args["instance"], 1) as found:
+        with self.reads, self.instance(call, 1) as found:
             media = answer_type(call, found)
             if found.topics and found.topics != (topic,):
                 raise already_subscribed()
@@ -190,39 +193,44 @@ class Consumers:
                 if not self.cluster.has_topic(topic):
                     raise topic_not_found()
                 self.subscribe(found, (topic,))
-            return Answer(self.read(call, found), media=media)
+            return RestAnswer(self.read(call, found), media=media)
 
     def subscribe(
-        self, instance: Instance, topics: tuple[str, ...], pattern: str = "", chosen: Any = None
+        self,
+        instance: Instance,
+        topics: tuple[str, ...],
+        pattern: str = "",
+        chosen: TopicFilter | None = None,
     ) -> None:
         """``chosen``: a filter in place of the topics."""
-        reader = self._make_reader(
-            instance.wishes.config,
+        reader = GroupReader(
+            instance.settings.config,
             chosen or topics,
             instance.stream_reader,
             self.cluster.zk,
             self._runtime,
+            connect=self._connect,
         )
         instance.subscribe(reader, topics, pattern)
 
-    def read(self, call: Call, instance: Instance) -> list[dict[str, Any]]:
+    def read(self, call: Call, instance: Instance) -> list[Row]:
         """The next records of an instance that reads something."""
-        config, wishes = self.config, instance.wishes
-        most_ms = wishes.timeout_ms or config.consumer_request_timeout_ms
-        asked_ms = call.number("timeout", 0, 2**31 - 1) if wishes.version == 2 else None
+        config, settings = self.config, instance.settings
+        most_ms = settings.timeout_ms or config.consumer_request_timeout_ms
+        asked_ms = call.number("timeout", 0, 2**31 - 1) if settings.version == 2 else None
         timeout_ms = most_ms if asked_ms is None else min(asked_ms, most_ms)
         asked = call.number("max_bytes", -_MAX_BYTES, _MAX_BYTES)
         most = config.consumer_request_max_bytes
         limit = most if asked is None or asked < 0 else min(asked, most)
         assert instance.reader is not None
-        limits = Limits(timeout_ms / 1000, limit, wishes.min_bytes)
-        found = instance.reader.read(limits, partial(_shown, wishes))
+        limits = Limits(timeout_ms / 1000, limit, settings.min_bytes)
+        found = instance.reader.read(limits, partial(_shown, settings))
         instance.note(found)
         return [each.record for each in found]
 
-    def commit(self, call: Call) -> Answer:
+    def commit(self, call: Call) -> RestAnswer:
         """Of v1: store what was returned."""
-        with self.instances.use(call.args["group"], call.args["instance"], 1) as found:
+        with self.instance(call, 1) as found:
             if found.reader is not None:
                 found.reader.commit()
                 owned = set(found.reader.assignment())
@@ -232,7 +240,7 @@ class Consumers:
                     if TopicPartition(*key) in owned
                 }
                 found.committed = dict(found.consumed)
-            return Answer(
+            return RestAnswer(
                 [
                     {
                         "topic": topic,
@@ -246,30 +254,27 @@ class Consumers:
             )
 
 
-def _shown(wishes: Wishes, message: Message) -> dict[str, Any]:
-    record = shown(wishes.format, message)
-    return {"topic": message.topic, **record} if wishes.version == 2 else record
+def _shown(settings: InstanceSettings, message: Message) -> Row:
+    record = shown(settings.format, message)
+    return {"topic": message.topic, **record} if settings.version == 2 else record
 
 
 def answer_type(call: Call, instance: Instance) -> str:
     """The type of records that a client accepts. Raises RestError 40601 for another format."""
-    wanted = instance.wishes.format
+    wanted = instance.settings.format
     if call.accept.format and call.accept.format != wanted:
         raise format_mismatch()
     return call.accept.name
 
 
-def _flag(value: Any) -> str:
-    return str(value).lower()
-
-
-def _setting(value: Any, key: str) -> int | None:
+def _setting(fields: Fields, key: str) -> int | None:
     """A number of the settings, also as a string. Raises RestError 40001."""
+    value = fields.value(key)
     if value is None:
         return None
     try:
-        if isinstance(value, bool | float):
+        if isinstance(value, bool) or not isinstance(value, int | str):
             raise ValueError
         return int(value)
-    except (TypeError, ValueError):
+    except ValueError:
         raise config_out_of_bounds(f"{key} is not an integer") from None

@@ -2,49 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition, validate_topic
 from kafka08.consumer.filters import TopicFilter, Whitelist
 from kafka08.errors import ConfigError, InvalidTopicError
-from kafka08.rest.bodies import Fields
-from kafka08.rest.calls import OPERATOR, Answer, Call, Route, allowed
+from kafka08.network.channel import Channel, Connect
+from kafka08.rest.calls import Call, Fields, RestAnswer, Route, Row, allowed
 from kafka08.rest.consumers import INSTANCE, Consumers, answer_type
 from kafka08.rest.errors import bad_entity, illegal_state, partition_not_found
 from kafka08.rest.instances import Instance
 from kafka08.rest.media import FORMATS
 from kafka08.rest.readers import AssignedReader
 from kafka08.runtime import Runtime
+from kafka08.security.users import OPERATOR
 
 _V2 = (2,)
 _MAX_OFFSET = 2**63 - 2
 _MIXED = "Subscription to topics, partitions and pattern are mutually exclusive"
-ReaderFactory = Callable[..., AssignedReader]
 
 
 class ConsumersV2:
     """``consumers``: the handlers of v1, with the instances of both."""
 
     def __init__(
-        self,
-        consumers: Consumers,
-        runtime: Runtime,
-        *,
-        make_reader: ReaderFactory = AssignedReader,
+        self, consumers: Consumers, runtime: Runtime, *, channel: Connect = Channel
     ) -> None:
         self._consumers = consumers
         self._cluster = consumers.cluster
         self._runtime = runtime
-        self._make_reader = make_reader
+        self._channel = channel
 
     def routes(self) -> list[Route]:
         def route(
             method: str,
             path: str,
             name: str,
-            handler: Callable[[Call], Answer],
+            handler: Callable[[Call], RestAnswer],
             versions: tuple[int, ...] = _V2,
             formats: tuple[str, ...] = (),
         ) -> Route:
@@ -65,15 +60,12 @@ class ConsumersV2:
             route("GET", "offsets", "committed", self._committed),
         ]
 
-    @contextmanager
-    def _instance(self, call: Call) -> Iterator[Instance]:
-        args = call.args
-        with self._consumers.instances.use(args["group"], args["instance"], 2) as found:
-            yield found
+    def _instance(self, call: Call) -> AbstractContextManager[Instance]:
+        return self._consumers.instance(call, 2)
 
     # --- subscription
 
-    def _subscribe(self, call: Call) -> Answer:
+    def _subscribe(self, call: Call) -> RestAnswer:
         fields = call.fields("topics", "topic_pattern")
         pattern = fields.text("topic_pattern")
         if fields.value("topics") is not None and pattern is not None:
@@ -91,23 +83,23 @@ class ConsumersV2:
                 raise illegal_state(_MIXED)
             if found.reader is None or (found.topics, found.pattern) != (topics, pattern or ""):
                 self._consumers.subscribe(found, topics, pattern or "", chosen)
-        return Answer(status=204)
+        return RestAnswer(status=204)
 
-    def _subscription(self, call: Call) -> Answer:
+    def _subscription(self, call: Call) -> RestAnswer:
         with self._instance(call) as found:
             topics = list(found.topics)
             if found.pattern:
                 topics = Whitelist(found.pattern).select(self._cluster.topics())
-            return Answer({"topics": topics})
+            return RestAnswer({"topics": topics})
 
-    def _unsubscribe(self, call: Call) -> Answer:
+    def _unsubscribe(self, call: Call) -> RestAnswer:
         with self._instance(call) as found:
             found.unsubscribe()
-        return Answer(status=204)
+        return RestAnswer(status=204)
 
     # --- assignment
 
-    def _assign(self, call: Call) -> Answer:
+    def _assign(self, call: Call) -> RestAnswer:
         partitions = _partitions(call)
         for tp in partitions:
             allowed(tp.topic, self._consumers.config.consume_topics, "rest.consume.topics")
@@ -118,34 +110,35 @@ class ConsumersV2:
             elif found.reader is not None:
                 raise illegal_state(_MIXED)
             else:
-                reader = self._make_reader(
-                    found.wishes.config,
+                reader = AssignedReader(
+                    found.settings.config,
                     partitions,
                     found.stream_reader,
                     self._cluster.brokers,
                     self._runtime,
+                    channel=self._channel,
                 )
                 found.subscribe(reader, ())
-        return Answer(status=204)
+        return RestAnswer(status=204)
 
-    def _assignments(self, call: Call) -> Answer:
+    def _assignments(self, call: Call) -> RestAnswer:
         with self._instance(call) as found:
             owned = [] if found.reader is None else found.reader.assignment()
-            return Answer({"partitions": [_shown(tp) for tp in owned]})
+            return RestAnswer({"partitions": [_shown(tp) for tp in owned]})
 
     # --- positions
 
-    def _positions(self, call: Call) -> Answer:
+    def _positions(self, call: Call) -> RestAnswer:
         offsets = {tp: offset for tp, (offset, _) in _offsets(call.fields("offsets")).items()}
         return self._seek(call, offsets)
 
-    def _to_beginning(self, call: Call) -> Answer:
+    def _to_beginning(self, call: Call) -> RestAnswer:
         return self._seek(call, dict.fromkeys(_partitions(call), EARLIEST_TIME))
 
-    def _to_end(self, call: Call) -> Answer:
+    def _to_end(self, call: Call) -> RestAnswer:
         return self._seek(call, dict.fromkeys(_partitions(call), LATEST_TIME))
 
-    def _seek(self, call: Call, offsets: Mapping[TopicPartition, int]) -> Answer:
+    def _seek(self, call: Call, offsets: Mapping[TopicPartition, int]) -> RestAnswer:
         """Negative offsets stand for the first one and for the end of the log."""
         with self._instance(call) as found:
             owned = set() if found.reader is None else set(found.reader.assignment())
@@ -155,18 +148,18 @@ class ConsumersV2:
             assert found.reader is not None
             named = {tp: offset for tp, offset in offsets.items() if offset < 0}
             found.reader.seek({**offsets, **self._cluster.offsets_at(named)})
-        return Answer(status=204)
+        return RestAnswer(status=204)
 
     # --- records and offsets
 
-    def _records(self, call: Call) -> Answer:
+    def _records(self, call: Call) -> RestAnswer:
         with self._consumers.reads, self._instance(call) as found:
             media = answer_type(call, found)
             if found.reader is None:
                 raise illegal_state("Consumer is not subscribed to any topics or assigned any")
-            return Answer(self._consumers.read(call, found), media=media)
+            return RestAnswer(self._consumers.read(call, found), media=media)
 
-    def _commit(self, call: Call) -> Answer:
+    def _commit(self, call: Call) -> RestAnswer:
         if self._consumers.instances.version(call.args["group"], call.args["instance"]) == 1:
             return self._consumers.commit(call)
         offsets = None
@@ -178,9 +171,9 @@ class ConsumersV2:
         with self._instance(call) as found:
             if found.reader is not None:
                 found.reader.commit(offsets)
-        return Answer([])
+        return RestAnswer([])
 
-    def _committed(self, call: Call) -> Answer:
+    def _committed(self, call: Call) -> RestAnswer:
         if not call.has_body:
             raise partition_not_found()
         partitions = _partitions(call)
@@ -191,18 +184,18 @@ class ConsumersV2:
             for tp in partitions
             if tp in stored
         ]
-        return Answer({"offsets": shown})
+        return RestAnswer({"offsets": shown})
 
 
-def _shown(tp: TopicPartition) -> dict[str, Any]:
+def _shown(tp: TopicPartition) -> Row:
     return {"topic": tp.topic, "partition": tp.partition}
 
 
 def _topics(fields: Fields) -> tuple[str, ...]:
-    topics = fields.array("topics")
+    topics = [each if isinstance(each, str) else "" for each in fields.array("topics")]
     for topic in topics:
         try:
-            validate_topic(topic if isinstance(topic, str) else "")
+            validate_topic(topic)
         except InvalidTopicError as error:
             raise bad_entity(f"topics: {error}") from None
     return tuple(dict.fromkeys(topics))
@@ -217,12 +210,8 @@ def _filter(fields: Fields, pattern: str) -> TopicFilter:
 
 def _partitions(call: Call) -> list[TopicPartition]:
     """``{"partitions": [{"topic", "partition"}]}``."""
-    entries = call.fields("partitions").array("partitions")
-    found = [
-        _partition(Fields(each, ("topic", "partition"), f"partitions[{index}]"))
-        for index, each in enumerate(entries)
-    ]
-    return list(dict.fromkeys(found))
+    entries = call.fields("partitions").objects("partitions", "topic", "partition")
+    return list(dict.fromkeys(map(_partition, entries)))
 
 
 def _partition(fields: Fields) -> TopicPartition:
@@ -232,9 +221,7 @@ def _partition(fields: Fields) -> TopicPartition:
 def _offsets(fields: Fields) -> dict[TopicPartition, tuple[int, str]]:
     """``{"offsets": [{"topic", "partition", "offset", "metadata"?}]}``: offset and metadata."""
     found = {}
-    for index, each in enumerate(fields.array("offsets")):
-        known = ("topic", "partition", "offset", "metadata")
-        entry = Fields(each, known, f"offsets[{index}]")
+    for entry in fields.objects("offsets", "topic", "partition", "offset", "metadata"):
         offset = entry.needed_integer("offset", 0, _MAX_OFFSET)
         found[_partition(entry)] = offset, entry.text("metadata") or ""
     return found

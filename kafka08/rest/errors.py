@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from kafka08.errors import KafkaError
 from zk.errors import ZkError
 
@@ -24,40 +26,29 @@ KAFKA_ERROR = 50002
 RETRIABLE_KAFKA_ERROR = 50003
 
 
-def topic_not_found() -> RestError:
-    return RestError(404, 40401, "Topic not found.")
-
-
-def partition_not_found() -> RestError:
-    return RestError(404, 40402, "Partition not found.")
-
-
-def instance_not_found() -> RestError:
-    return RestError(404, 40403, "Consumer instance not found.")
-
-
-def leader_not_available() -> RestError:
-    return RestError(404, 40404, "Leader not available.")
-
-
-def format_mismatch() -> RestError:
-    return RestError(
-        406,
-        40601,
-        "The requested embedded data format does not match the deserializer for this consumer "
-        "instance",
-    )
-
-
-def already_subscribed() -> RestError:
-    # The doubled word is the original's.
-    text = "Consumer cannot subscribe the the specified target because it has already subscribed"
-    return RestError(409, 40901, f"{text} to other topics.")
-
-
-def instance_exists() -> RestError:
-    text = "Consumer with specified consumer ID already exists in the specified consumer group."
-    return RestError(409, 40902, text)
+topic_not_found = partial(RestError, 404, 40401, "Topic not found.")
+partition_not_found = partial(RestError, 404, 40402, "Partition not found.")
+instance_not_found = partial(RestError, 404, 40403, "Consumer instance not found.")
+leader_not_available = partial(RestError, 404, 40404, "Leader not available.")
+format_mismatch = partial(
+    RestError,
+    406,
+    40601,
+    "The requested embedded data format does not match the deserializer for this consumer instance",
+)
+already_subscribed = partial(  # the doubled word is the original's
+    RestError,
+    409,
+    40901,
+    "Consumer cannot subscribe the the specified target because it has already subscribed to other "
+    "topics.",
+)
+instance_exists = partial(
+    RestError,
+    409,
+    40902,
+    "Consumer with specified consumer ID already exists in the specified consumer group.",
+)
 
 
 def illegal_state(reason: str) -> RestError:

@@ -6,10 +6,10 @@ import binascii
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka08.message.consumed import Message
-from kafka08.rest import bodies
+from kafka08.rest.calls import Row, parse
 from kafka08.rest.errors import KAFKA_ERROR, RestError, bad_entity
 from kafka08.rest.media import BINARY, JSON
 
@@ -17,7 +17,7 @@ from kafka08.rest.media import BINARY, JSON
 _BLANKS = str.maketrans("", "", "\r\n\t ")
 
 
-def _from_base64(value: Any, where: str) -> bytes:
+def _from_base64(value: object, where: str) -> bytes:
     try:
         if not isinstance(value, str):
             raise ValueError("it is not a string")
@@ -29,7 +29,7 @@ def _from_base64(value: Any, where: str) -> bytes:
         raise bad_entity(f"{where} is not base64: {error}") from None
 
 
-def _from_json(value: Any, where: str) -> bytes:
+def _from_json(value: object, where: str) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except (ValueError, RecursionError) as error:
@@ -43,19 +43,19 @@ def _to_base64(data: bytes) -> str:
 class Format(NamedTuple):
     """``encode(value, where)`` raises RestError 422, ``decode(data)`` RestError for other data."""
 
-    encode: Callable[[Any, str], bytes]
-    decode: Callable[[bytes], Any]
+    encode: Callable[[object, str], bytes]
+    decode: Callable[[bytes], object]
 
 
-FORMATS = {BINARY: Format(_from_base64, _to_base64), JSON: Format(_from_json, bodies.parse)}
+FORMATS = {BINARY: Format(_from_base64, _to_base64), JSON: Format(_from_json, parse)}
 
 
-def encoded(name: str, value: Any, where: str) -> bytes | None:
+def encoded(name: str, value: object, where: str) -> bytes | None:
     """A key or value as it is stored; null stays null. Raises RestError 422."""
     return None if value is None else FORMATS[name].encode(value, where)
 
 
-def shown(name: str, message: Message) -> dict[str, Any]:
+def shown(name: str, message: Message) -> Row:
     """A message's key, value, partition and offset. Raises RestError 50002 if it is not JSON."""
     decode = FORMATS[name].decode
     try:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 from kafka08.common import LATEST_TIME, TopicPartition
 from kafka08.groups import nodes
-from kafka08.rest.admin_v3 import CLUSTER, V3, AdminV3, Links
-from kafka08.rest.calls import Answer, Call, Route
+from kafka08.rest.admin_v3 import CLUSTER, AdminV3, HandlerV3, Links
+from kafka08.rest.calls import Call, RestAnswer, Route, Row
 from kafka08.rest.cluster import Cluster
 from kafka08.rest.errors import RestError, plain
 
 _GROUP = f"{CLUSTER}/consumer-groups/<group>"
-Row = dict[str, Any]
+
+
+class ShownLag(NamedTuple):
+    consumer_group_id: str
+    topic_name: str
+    partition_id: int
+    current_offset: int
+    log_end_offset: int
+    lag: int
+    consumer_id: str
+    instance_id: None
+    client_id: str
 
 
 class GroupsV3:
@@ -20,16 +31,19 @@ class GroupsV3:
 
     def __init__(self, cluster: Cluster, topics: AdminV3) -> None:
         self._cluster = cluster
-        self._links = topics.links
+        self._route = topics.route
 
     def routes(self) -> list[Route]:
+        def get(rule: str, name: str, handler: HandlerV3) -> Route:
+            return self._route("GET", rule, name, handler)
+
         return [
-            Route("GET", f"{CLUSTER}/consumer-groups", "v3.groups.list", self._groups, V3),
-            Route("GET", _GROUP, "v3.groups.get", self._group, V3),
-            Route("GET", f"{_GROUP}/consumers", "v3.consumers.list", self._consumers, V3),
-            Route("GET", f"{_GROUP}/consumers/<consumer>", "v3.consumers.get", self._consumer, V3),
-            Route("GET", f"{_GROUP}/lags", "v3.lags.list", self._lags, V3),
-            Route("GET", f"{_GROUP}/lag-summary", "v3.lags.summary", self._summary, V3),
+            get(f"{CLUSTER}/consumer-groups", "groups.list", self._groups),
+            get(_GROUP, "groups.get", self._group),
+            get(f"{_GROUP}/consumers", "consumers.list", self._consumers),
+            get(f"{_GROUP}/consumers/<consumer>", "consumers.get", self._consumer),
+            get(f"{_GROUP}/lags", "lags.list", self._lags),
+            get(f"{_GROUP}/lag-summary", "lags.summary", self._summary),
         ]
 
     # --- reading ZooKeeper
@@ -57,15 +71,13 @@ class GroupsV3:
 
     # --- groups and consumers
 
-    def _groups(self, call: Call) -> Answer:
-        links = self._links(call)
+    def _groups(self, call: Call, links: Links) -> RestAnswer:
         groups = nodes.list_groups(self._cluster.zk)
         shown = [self._shown(links, group) for group in groups]
         return links.collection("KafkaConsumerGroupList", shown)
 
-    def _group(self, call: Call) -> Answer:
-        links = self._links(call)
-        return Answer(self._shown(links, self._name(call)))
+    def _group(self, call: Call, links: Links) -> RestAnswer:
+        return RestAnswer(self._shown(links, self._name(call)))
 
     def _shown(self, links: Links, group: str) -> Row:
         values = {
@@ -79,69 +91,69 @@ class GroupsV3:
         }
         return links.entry("KafkaConsumerGroup", ("consumer-group", group), values)
 
-    def _consumers(self, call: Call) -> Answer:
-        links, group = self._links(call), self._name(call)
+    def _consumers(self, call: Call, links: Links) -> RestAnswer:
+        group = self._name(call)
         shown = [_shown_consumer(links, group, member) for member in self._members(group)]
         return links.collection("KafkaConsumerList", shown)
 
-    def _consumer(self, call: Call) -> Answer:
-        links, group = self._links(call), self._name(call)
+    def _consumer(self, call: Call, links: Links) -> RestAnswer:
+        group = self._name(call)
         if call.args["consumer"] not in self._members(group):
             raise plain(404, f"Consumer {call.args['consumer']} cannot be found.")
-        return Answer(_shown_consumer(links, group, call.args["consumer"]))
+        return RestAnswer(_shown_consumer(links, group, call.args["consumer"]))
 
     # --- lags
 
-    def _found_lags(self, group: str) -> list[Row]:
+    def _found_lags(self, group: str) -> list[ShownLag]:
         zk = self._cluster.zk
         offsets = {tp: node.offset for tp, node in nodes.offsets(zk, [group])[group].items()}
         owners = nodes.by_partition(nodes.owner_nodes(zk, group))
         ends = self._ends(sorted(offsets))
         return [
-            {
-                "consumer_group_id": group,
-                "topic_name": tp.topic,
-                "partition_id": tp.partition,
-                "current_offset": offsets[tp],
-                "log_end_offset": end,
+            ShownLag(
+                group,
+                tp.topic,
+                tp.partition,
+                offsets[tp],
+                end,
                 # An offset above the end is of a topic that was made again.
-                "lag": max(end - offsets[tp], 0),
-                "consumer_id": nodes.consumer_of(owners.get(tp, "")),
-                "instance_id": None,
-                "client_id": group,
-            }
+                max(end - offsets[tp], 0),
+                nodes.consumer_of(owners.get(tp, "")),
+                None,
+                client_id=group,
+            )
             for tp, end in sorted(ends.items())
         ]
 
-    def _lags(self, call: Call) -> Answer:
-        links, group = self._links(call), self._name(call)
+    def _lags(self, call: Call, links: Links) -> RestAnswer:
+        group = self._name(call)
         shown = []
-        for values in self._found_lags(group):
-            place = (values["topic_name"], "partitions", values["partition_id"])
-            entry = links.entry("KafkaConsumerLag", ("consumer-group", group), values)
+        for lag in self._found_lags(group):
+            place = (lag.topic_name, "partitions", lag.partition_id)
             own = links.of("consumer-groups", group, "lags", *place)
-            shown.append({**entry, "metadata": {**entry["metadata"], "self": own}})
+            words = ("consumer-group", group)
+            shown.append(links.entry("KafkaConsumerLag", words, lag._asdict(), own))
         return links.collection("KafkaConsumerLagList", shown)
 
-    def _summary(self, call: Call) -> Answer:
-        links, group = self._links(call), self._name(call)
+    def _summary(self, call: Call, links: Links) -> RestAnswer:
+        group = self._name(call)
         lags = self._found_lags(group)
         if not lags:
             raise plain(404, f"Consumer group {group} has no offsets in ZooKeeper.")
-        most = max(lags, key=lambda each: each["lag"])
+        most = max(lags, key=lambda each: each.lag)
         values = {
             "consumer_group_id": group,
-            "max_lag_consumer_id": most["consumer_id"],
+            "max_lag_consumer_id": most.consumer_id,
             "max_lag_instance_id": None,
-            "max_lag_client_id": most["client_id"],
-            "max_lag_topic_name": most["topic_name"],
-            "max_lag_partition_id": most["partition_id"],
-            "max_lag": most["lag"],
-            "total_lag": sum(each["lag"] for each in lags),
+            "max_lag_client_id": most.client_id,
+            "max_lag_topic_name": most.topic_name,
+            "max_lag_partition_id": most.partition_id,
+            "max_lag": most.lag,
+            "total_lag": sum(each.lag for each in lags),
         }
-        entry = links.entry("KafkaConsumerGroupLagSummary", ("consumer-group", group), values)
         own = links.of("consumer-groups", group, "lag-summary")
-        return Answer({**entry, "metadata": {**entry["metadata"], "self": own}})
+        words = ("consumer-group", group)
+        return RestAnswer(links.entry("KafkaConsumerGroupLagSummary", words, values, own))
 
 
 def _shown_consumer(links: Links, group: str, member: str) -> Row:

@@ -12,14 +12,13 @@ from typing import NamedTuple
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.errors import KafkaError
 from kafka08.rest.errors import RestError, instance_exists, instance_not_found
-from kafka08.rest.readers import Reader
-from kafka08.rest.reading import Shown, StreamReader
+from kafka08.rest.readers import BoundedReader, InstanceReader, Shown
 from kafka08.runtime import Lock, Runtime
 
 logger = logging.getLogger("io.confluent.kafkarest.ConsumerManager")
 
 
-class Wishes(NamedTuple):
+class InstanceSettings(NamedTuple):
     """The settings of an instance; ``timeout_ms`` of a read, 0 for the proxy's."""
 
     version: int
@@ -36,15 +35,15 @@ class Instance:
     """
 
     def __init__(
-        self, group: str, name: str, wishes: Wishes, runtime: Runtime, backoff_s: float
+        self, group: str, name: str, settings: InstanceSettings, runtime: Runtime, backoff_s: float
     ) -> None:
         self.group = group
         self.name = name
-        self.wishes = wishes
+        self.settings = settings
         self.lock: Lock = runtime.lock()
         self.stopping = runtime.event()
-        self.stream_reader = StreamReader(runtime, self.stopping, backoff_s)
-        self.reader: Reader | None = None
+        self.stream_reader = BoundedReader(runtime, self.stopping, backoff_s)
+        self.reader: InstanceReader | None = None
         self.topics: tuple[str, ...] = ()
         self.pattern = ""
         self.consumed: dict[tuple[str, int], int] = {}
@@ -52,7 +51,7 @@ class Instance:
         self.users = 0
         self.used_at = runtime.clock.monotonic()
 
-    def subscribe(self, reader: Reader, topics: tuple[str, ...], pattern: str = "") -> None:
+    def subscribe(self, reader: InstanceReader, topics: tuple[str, ...], pattern: str = "") -> None:
         """Read with ``reader`` from now on; the one before is closed."""
         self.unsubscribe()
         self.reader, self.topics, self.pattern = reader, topics, pattern
@@ -104,7 +103,7 @@ class Instances:
     def __len__(self) -> int:
         return len(self._all)
 
-    def create(self, group: str, name: str | None, wishes: Wishes) -> Instance:
+    def create(self, group: str, name: str | None, settings: InstanceSettings) -> Instance:
         """Raises RestError 40902, 429, 503."""
         name = name or f"{self._prefix}{uuid.uuid4()}"
         if self._closed:
@@ -116,7 +115,7 @@ class Instances:
         if Counter(of for of, _ in self._all)[group] >= self._group_limit:
             reason = "Too many consumer instances in this group (consumer.instances.group.max)."
             raise RestError(429, 429, reason)
-        made = Instance(group, name, wishes, self._runtime, self._backoff_s)
+        made = Instance(group, name, settings, self._runtime, self._backoff_s)
         self._all[group, name] = made
         return made
 
@@ -127,7 +126,7 @@ class Instances:
         ``version``: that of the path, 0 for any. Raises RestError 40403.
         """
         found = self._all.get((group, name))
-        if found is None or version not in (0, found.wishes.version):
+        if found is None or version not in (0, found.settings.version):
             raise instance_not_found()
         found.users += 1
         try:
@@ -142,7 +141,7 @@ class Instances:
     def version(self, group: str, name: str) -> int:
         """The version of the API in which it was made. Raises RestError 40403."""
         with self.use(group, name) as found:
-            return found.wishes.version
+            return found.settings.version
 
     def delete(self, group: str, name: str) -> None:
         """Raises RestError 40403."""

@@ -15,7 +15,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import choose_encoder
 
 from kafka08.metrics.exposition import texts
-from kafka08.rest.calls import Answer, Call, Route
+from kafka08.rest.calls import Call, RestAnswer, Route
 
 _METHODS = {"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"}
 
@@ -56,7 +56,7 @@ class RequestMeters:
     def route(self) -> Route:
         return Route("GET", "/metrics", "metrics", self._page, versions=())
 
-    def _page(self, call: Call) -> Answer:
-        encode, content_type = choose_encoder(call.accepts)
+    def _page(self, call: Call) -> RestAnswer:
+        encode, content_type = choose_encoder(call.request.headers.get("Accept", ""))
         families = (*self.collect(), *REGISTRY.collect())
-        return Answer(b"".join(texts(families, encode)), media=content_type)
+        return RestAnswer(b"".join(texts(families, encode)), media=content_type)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka08.common import Broker
 from kafka08.errors import KafkaError, MessageSizeTooLargeError
 from kafka08.producer.errors import RecordTooLargeError
 from kafka08.producer.kafka_producer import KafkaProducer, RecordFuture
+from kafka08.rest.calls import Row
 from kafka08.rest.errors import KAFKA_ERROR, code_of
 from kafka08.runtime import Runtime
 
@@ -23,7 +24,7 @@ class Record(NamedTuple):
     partition: int | None = None
 
 
-class Producers:
+class SharedProducer:
     """The proxy's one producer, made when something is first written.
 
     ``properties`` are settings of KafkaProducer; without bootstrap.servers it begins with
@@ -58,7 +59,7 @@ class Producers:
                 self._producer = self._make(settings, runtime=self._runtime)
             return self._producer
 
-    def write(self, topic: str, records: Sequence[Record]) -> list[dict[str, Any]]:
+    def write(self, topic: str, records: Sequence[Record]) -> list[Row]:
         """The outcome of each record in its order: partition and offset, or an error.
 
         Waits until all are stored or failed, which the producer's time-outs bound.
@@ -101,7 +102,7 @@ def _was_refused_with_others(sent: _Sent) -> bool:
     return too_large and not isinstance(error, RecordTooLargeError)
 
 
-def _outcome(sent: _Sent) -> dict[str, Any]:
+def _outcome(sent: _Sent) -> Row:
     error = sent if isinstance(sent, Exception) else sent.exception()
     if error is not None:
         return _failed(error)
@@ -115,6 +116,6 @@ def _outcome(sent: _Sent) -> dict[str, Any]:
     }
 
 
-def _failed(error: BaseException) -> dict[str, Any]:
+def _failed(error: BaseException) -> Row:
     code = KAFKA_ERROR if isinstance(error, ValueError) else code_of(error)
     return {"partition": None, "offset": None, "error_code": code, "error": str(error)}

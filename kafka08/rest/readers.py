@@ -1,36 +1,173 @@
-"""The two ways in which instances read: as a member of a ZooKeeper group, or assigned partitions.
+"""The ways to read messages: of a partition from an offset on, without a group; and as an instance,
+which is a member of a ZooKeeper group or has partitions assigned.
 
-A ``Reader`` has one caller at a time.
+An ``InstanceReader`` has one caller at a time.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from functools import partial
+from typing import NamedTuple, Protocol, TypeVar
 
 from kafka08.client.offsets import ZooKeeperOffsets
+from kafka08.client.reading import FETCH_BYTES, FetchTooSmallError, PartitionReader, Position
 from kafka08.client.retry import Retry
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.assigned import AssignedConsumer, raise_refused
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
-from kafka08.consumer.errors import PartitionNotOwnedError
+from kafka08.consumer.errors import (
+    ConsumerTimeoutError,
+    PartitionNotOwnedError,
+    StreamFailedError,
+)
 from kafka08.consumer.filters import TopicFilter
 from kafka08.consumer.stream import KafkaStream
-from kafka08.errors import KafkaError
+from kafka08.errors import KafkaError, MessageSizeTooLargeError
+from kafka08.message.consumed import Message, Source, consumed, timed
+from kafka08.message.entry import BytesLike
+from kafka08.message.sets import iter_runs
 from kafka08.network.channel import Channel, Connect
-from kafka08.rest.errors import illegal_state
-from kafka08.rest.reading import Limits, Show, Shown, StreamReader
-from kafka08.runtime import Runtime
+from kafka08.rest.calls import Row
+from kafka08.rest.cluster import Cluster
+from kafka08.rest.errors import KAFKA_ERROR, RestError, illegal_state
+from kafka08.rest.formats import size_of
+from kafka08.runtime import Event, Runtime
 from zk.client import ZkClient
 
+T = TypeVar("T")
 Connecting = Callable[..., ConsumerConnector]
 # How long the coordinator of a group is searched for.
 COORDINATOR_S = 5.0
 ZOOKEEPER_S = 5.0
+# A stream waits this long for a message; then the read checks whether it should end.
+STREAM_TIMEOUT_MS = 1
 
 
-class Reader(Protocol):
+class OffsetReader(NamedTuple):
+    """Reads up to ``max_bytes`` at a time, and one message at least."""
+
+    cluster: Cluster
+    max_bytes: int
+
+    def read(self, tp: TopicPartition, offset: int, count: int) -> list[Message]:
+        """Up to ``count`` messages at ``offset`` and after it; fewer at the end of the log.
+
+        Raises RestError, OffsetOutOfRangeError beyond the log, and the errors of the leader.
+        """
+        found: list[Message] = []
+        left = self.max_bytes
+        position = Position(offset, min(FETCH_BYTES, self.max_bytes), self.max_bytes)
+        with self.cluster.consumer(self.cluster.leader(tp)) as consumer:
+            reader = PartitionReader(consumer.call, tp, position)
+            while len(found) < count:
+                begin = reader.offset
+                try:
+                    data = reader.read()
+                except FetchTooSmallError as error:
+                    text = (
+                        f"Kafka error: the message at offset {error.offset} of topic {tp.topic} "
+                        f"partition {tp.partition} is larger than the {error.size} bytes of "
+                        "consumer.request.max.bytes"
+                    )
+                    raise RestError(500, KAFKA_ERROR, text) from None
+                if not len(data):
+                    break
+                for message in _messages(tp, data, begin)[: count - len(found)]:
+                    left -= size_of(message)
+                    if found and left < 0:
+                        return found
+                    found.append(message)
+        return found
+
+
+def _messages(tp: TopicPartition, data: BytesLike, offset: int) -> list[Message]:
+    """The messages from ``offset`` on; a compressed set begins before it."""
+    source = Source(*tp)
+    runs = iter_runs(data, partial(consumed, source), partial(timed, source))
+    return [message for run in runs for message in run if message.offset >= offset]
+
+
+class Limits(NamedTuple):
+    """``min_bytes``: wait for so much, if there is time."""
+
+    timeout_s: float
+    max_bytes: int
+    min_bytes: int = 1
+
+
+class Shown(NamedTuple):
+    """A message and what is sent of it."""
+
+    message: Message
+    record: Row
+
+
+Show = Callable[[Message], Row]
+"""Raises RestError for a message that cannot be shown."""
+
+
+class BoundedReader:
+    """Reads with pauses of ``backoff_s`` while nothing arrives, until ``stopping`` is set."""
+
+    def __init__(self, runtime: Runtime, stopping: Event, backoff_s: float) -> None:
+        self._clock = runtime.clock
+        self._stopping = stopping
+        self._backoff_s = backoff_s
+
+    def read(self, stream: KafkaStream, limits: Limits, show: Show) -> list[Shown]:
+        """The next messages: one at least if any comes in time, and those at hand with it.
+
+        The stream must have the time-out STREAM_TIMEOUT_MS. All messages that are returned count as
+        processed. Raises RestError 50002 if the next message cannot be read.
+        """
+        deadline = self._clock.monotonic() + limits.timeout_s
+        found: list[Shown] = []
+        size = 0
+        while not self._stopping.is_set():
+            try:
+                if not stream.has_next():
+                    break
+            except ConsumerTimeoutError:
+                left = deadline - self._clock.monotonic()
+                if (found and size >= limits.min_bytes) or left <= 0:
+                    break
+                self._stopping.wait(min(self._backoff_s, left))
+                continue
+            except KafkaError as error:
+                if found:
+                    break  # the next read raises it
+                raise _unreadable(error) from error
+            message = stream.peek()
+            if message is None:  # its partition was released meanwhile
+                stream.take()
+                continue
+            if found and size + size_of(message) > limits.max_bytes:
+                break
+            try:
+                found.append(Shown(message, show(message)))
+            except RestError:
+                if found:
+                    break
+                raise
+            size += size_of(message)
+            taken = stream.take()
+            if taken is not None:
+                taken[0].processed_offset = message.offset + 1
+        return found
+
+
+def _unreadable(error: KafkaError) -> RestError:
+    cause = error.__cause__ if isinstance(error, StreamFailedError) else error
+    advice = ""
+    if isinstance(cause, MessageSizeTooLargeError):
+        advice = " The fetch size is consumer.request.max.bytes."
+    return RestError(500, KAFKA_ERROR, f"Kafka error: {cause or error}{advice}")
+
+
+class InstanceReader(Protocol):
     """The side of an instance that its requests use. Offsets are next offsets."""
 
     def assignment(self) -> list[TopicPartition]: ...
@@ -57,7 +194,7 @@ class GroupReader:
         self,
         config: ConsumerConfig,
         topics: Sequence[str] | TopicFilter,
-        reader: StreamReader,
+        reader: BoundedReader,
         zk: ZkClient,
         runtime: Runtime,
         *,
@@ -84,16 +221,15 @@ class GroupReader:
         return found
 
     def _join(self) -> None:
-        connector = self._connect(self._config, runtime=self._runtime)
-        try:
+        with contextlib.ExitStack() as undo:
+            connector = self._connect(self._config, runtime=self._runtime)
+            undo.callback(connector.close, ZOOKEEPER_S)
             if isinstance(self._topics, TopicFilter):
                 streams = connector.create_message_streams_by_filter(self._topics)
             else:
                 made = connector.create_message_streams(dict.fromkeys(self._topics, 1))
                 streams = [stream for each in made.values() for stream in each]
-        except BaseException:
-            connector.close(ZOOKEEPER_S)
-            raise
+            undo.pop_all()
         self._connector, self._streams = connector, streams
 
     def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
@@ -132,7 +268,7 @@ class AssignedReader:
         self,
         config: ConsumerConfig,
         partitions: Iterable[TopicPartition],
-        reader: StreamReader,
+        reader: BoundedReader,
         brokers: Callable[[], Sequence[Broker]],
         runtime: Runtime,
         *,
@@ -200,7 +336,7 @@ class AssignedReader:
         stored = self._tried(lambda: self._consumer.offsets.fetch_once(wanted))
         return {tp: offset for tp, offset in stored.items() if offset >= 0}
 
-    def _tried(self, call: Callable[[], Any]) -> Any:
+    def _tried(self, call: Callable[[], T]) -> T:
         """The result of a call to the coordinator, which may have to be made first."""
         backoff = self._config.refresh_leader_backoff_ms / 1000
         retry = Retry(self._runtime, backoff, patience=COORDINATOR_S, stopping=self._stopping)
@@ -209,12 +345,7 @@ class AssignedReader:
     def close(self) -> None:
         self._pause()
         if self._config.auto_commit_enable and self._read:
-            self._commit_at_end()
+            with contextlib.suppress(OSError, KafkaError):  # they are read again, as after a crash
+                self.commit()
         self._stopping.set()
         self._consumer.offsets.disconnect()
-
-    def _commit_at_end(self) -> None:
-        try:
-            self.commit()
-        except (OSError, KafkaError):
-            pass  # they are read again, as after a crash

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from contextlib import ExitStack
+from functools import partial
+from typing import NamedTuple
 
 from kafka08 import properties
-from kafka08.client.security import runtime_for
+from kafka08.client.security import ClientSecurity, runtime_for
+from kafka08.common import PLAINTEXT
+from kafka08.consumer.connector import ConsumerConnector
+from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import ConfigError, KafkaError
-from kafka08.network.http import HttpServer
+from kafka08.network.channel import Channel, Connect
+from kafka08.network.http import HttpServer, is_loopback
 from kafka08.network.tls import Tls, server_context
-from kafka08.rest.access import Access, Origins
+from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.rest.admin_v3 import AdminV3
-from kafka08.rest.application import Application
-from kafka08.rest.calls import Route
-from kafka08.rest.cluster import Cluster
-from kafka08.rest.config import Listener, RestConfig, producer_properties, security_of
+from kafka08.rest.application import Access, Application, Origins
+from kafka08.rest.cluster import Cluster, Opener
+from kafka08.rest.config import CLIENT, RestConfig, RestListener, producer_properties
 from kafka08.rest.consumers import Consumers
 from kafka08.rest.consumers_v2 import ConsumersV2
 from kafka08.rest.groups_v3 import GroupsV3
 from kafka08.rest.instances import Instances
 from kafka08.rest.meters import RequestMeters
-from kafka08.rest.offset_reader import OffsetReader
-from kafka08.rest.producing import Producers
+from kafka08.rest.producing import Producing, SharedProducer
+from kafka08.rest.readers import Connecting, OffsetReader
 from kafka08.rest.topics import Topics
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
-from kafka08.security import users
+from kafka08.security.users import Users, load
 from kafka08.zookeeper import access_of
 from zk.client import ZkClient
 
@@ -36,7 +40,78 @@ logger = logging.getLogger("io.confluent.kafkarest.KafkaRestMain")
 
 _NAME = "REST proxy"
 _IDLE_CHECK_MS = 1000
-_LOCAL = "localhost"
+
+
+class ClientMakers(NamedTuple):
+    """What makes the clients that the proxy is to the brokers."""
+
+    simple: Opener = SimpleConsumer
+    producer: Producing = KafkaProducer
+    connector: Connecting = ConsumerConnector
+    channel: Connect = Channel
+
+
+_CLIENTS = ClientMakers()
+
+
+class RestParts:
+    """What answers the requests of one proxy. ``given``: all settings of the file. The ``clients``
+    of brokers run on a runtime whose connections are for ``protocol``."""
+
+    def __init__(
+        self,
+        given: Mapping[str, str],
+        zk: ZkClient,
+        runtime: Runtime,
+        clients: Runtime,
+        *,
+        users: Users | None = None,
+        protocol: str = PLAINTEXT,
+        make: ClientMakers = _CLIENTS,
+    ) -> None:
+        config = RestConfig.from_properties(given)
+        self.cluster = Cluster(
+            zk,
+            clients,
+            connections=config.simpleconsumer_pool_size_max,
+            patience_s=config.simpleconsumer_pool_timeout_ms / 1000,
+            open_consumer=make.simple,
+            protocol=protocol,
+        )
+        self.producer = SharedProducer(
+            producer_properties(given), self.cluster.brokers, clients, make=make.producer
+        )
+        self.instances = Instances(
+            runtime,
+            server_id=config.id,
+            limit=config.consumer_instances_max,
+            group_limit=config.consumer_instances_group_max,
+            idle_s=config.consumer_instance_timeout_ms / 1000,
+            backoff_s=config.consumer_iterator_backoff_ms / 1000,
+        )
+        offsets = OffsetReader(self.cluster, config.consumer_request_max_bytes)
+        consumers = Consumers(
+            config, given, self.cluster, self.instances, clients, connect=make.connector
+        )
+        chroot = config.zookeeper_connect.partition("/")[2]
+        admin_v3 = AdminV3(self.cluster, own_id=config.cluster_id, chroot=chroot)
+        meters = RequestMeters(self.instances.__len__)
+        self.application = Application(
+            [
+                *Topics(config, self.cluster, self.producer, offsets).routes(),
+                *consumers.routes(),
+                *ConsumersV2(consumers, runtime, channel=make.channel).routes(),
+                *admin_v3.routes(),
+                *GroupsV3(self.cluster, admin_v3).routes(),
+                meters.route(),
+            ],
+            Access(users, read_only=config.read_only),
+            Origins(config.access_control_allow_origin),
+            runtime.clock,
+            meters,
+            methods=config.access_control_allow_methods,
+            debug=config.debug,
+        )
 
 
 class RestProxy:
@@ -45,34 +120,22 @@ class RestProxy:
 
     def __init__(self, given: Mapping[str, str], runtime: Runtime) -> None:
         self.config = config = RestConfig.from_properties(given)
-        self._given = dict(given)
+        self._given = given
         self._runtime = runtime
         self._users = (
-            users.load(config.users_file, "authentication.users.file")
-            if config.users_file
-            else None
+            load(config.users_file, "authentication.users.file") if config.users_file else None
         )
         _check_listeners(config)
-        self._security = security_of(given)
+        self._security = ClientSecurity.from_properties(properties.with_prefix(given, CLIENT))
         self._clients = runtime_for(self._security, runtime)
-        self._scheduler = Scheduler(runtime)
-        self._instances = Instances(
-            runtime,
-            server_id=config.id,
-            limit=config.consumer_instances_max,
-            group_limit=config.consumer_instances_group_max,
-            idle_s=config.consumer_instance_timeout_ms / 1000,
-            backoff_s=config.consumer_iterator_backoff_ms / 1000,
-        )
         self._servers: list[HttpServer] = []
-        self._stops: list[Callable[[], Any]] = []
+        self._stops: list[Callable[[], object]] = []
 
     def start(self) -> None:
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._stop_all)
             self._start()
-        except BaseException:
-            self._stop_all()
-            raise
+            undo.pop_all()
         logger.info("Server started, listening for requests...")
 
     def _start(self) -> None:
@@ -88,50 +151,28 @@ class RestProxy:
         self._stops.append(zk.close)
         if self._clients is not runtime:
             self._stops.append(self._clients.close)
-        cluster = Cluster(
+        parts = RestParts(
+            self._given,
             zk,
+            runtime,
             self._clients,
-            connections=config.simpleconsumer_pool_size_max,
-            patience_s=config.simpleconsumer_pool_timeout_ms / 1000,
+            users=self._users,
             protocol=self._security.security_protocol,
         )
-        producers = Producers(producer_properties(self._given), cluster.brokers, self._clients)
-        self._stops.append(lambda: producers.close(graceful_s))
-        self._stops.append(lambda: self._instances.close(graceful_s))
-        self._scheduler.every("rest-idle-instances", _IDLE_CHECK_MS, self._instances.end_idle)
-        self._stops.append(self._scheduler.stop)
-        offsets = OffsetReader(cluster, config.consumer_request_max_bytes)
-        consumers = Consumers(config, self._given, cluster, self._instances, self._clients)
-        chroot = config.zookeeper_connect.partition("/")[2]
-        admin_v3 = AdminV3(cluster, own_id=config.cluster_id, chroot=chroot)
-        application = self._application(
-            [
-                *Topics(config, cluster, producers, offsets).routes(),
-                *consumers.routes(),
-                *ConsumersV2(consumers, runtime).routes(),
-                *admin_v3.routes(),
-                *GroupsV3(cluster, admin_v3).routes(),
-            ]
-        )
+        self._stops.append(lambda: parts.producer.close(graceful_s))
+        self._stops.append(lambda: parts.instances.close(graceful_s))
+        scheduler = Scheduler(runtime)
+        scheduler.every("rest-idle-instances", _IDLE_CHECK_MS, parts.instances.end_idle)
+        self._stops.append(scheduler.stop)
         for listener in config.parsed_listeners():
-            server = self._server(listener, application)
+            server = self._server(listener, parts.application)
             self._servers.append(server)
+            self._stops.append(partial(server.stop, config.shutdown_graceful_ms))
             server.start()
+        # Reads end at once, so that their connections can.
+        self._stops.append(parts.instances.stop_reads)
 
-    def _application(self, routes: list[Route]) -> Application:
-        config = self.config
-        meters = RequestMeters(self._instances.__len__)
-        return Application(
-            [*routes, meters.route()],
-            Access(self._users, read_only=config.read_only),
-            Origins(config.access_control_allow_origin),
-            self._runtime.clock,
-            meters,
-            methods=config.access_control_allow_methods,
-            debug=config.debug,
-        )
-
-    def _server(self, listener: Listener, application: Application) -> HttpServer:
+    def _server(self, listener: RestListener, application: Application) -> HttpServer:
         config = self.config
         names = [each.host for each in config.parsed_listeners()] + [config.host_name]
         return HttpServer(
@@ -157,11 +198,7 @@ class RestProxy:
         self._stop_all()
 
     def _stop_all(self) -> None:
-        # Reads end at once, so that their connections can.
-        self._instances.stop_reads()
-        servers, self._servers = self._servers, []
-        for server in servers:
-            server.stop(self.config.shutdown_graceful_ms)
+        self._servers.clear()
         while self._stops:
             try:
                 self._stops.pop()()
@@ -171,7 +208,7 @@ class RestProxy:
 
 def _check_listeners(config: RestConfig) -> None:
     for each in config.parsed_listeners():
-        if _is_local(each.host):
+        if is_loopback(each.host):
             continue
         if not config.users_file:
             logger.warning(
@@ -185,13 +222,6 @@ def _check_listeners(config: RestConfig) -> None:
                 "set: passwords would be sent in clear. Use https://, or set "
                 "authentication.over.http=true."
             )
-
-
-def _is_local(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == _LOCAL
 
 
 def main(argv: list[str]) -> int:

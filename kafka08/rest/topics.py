@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from kafka08.common import TopicPartition, validate_topic
 from kafka08.errors import InvalidTopicError
-from kafka08.rest.bodies import Fields
-from kafka08.rest.calls import OPERATOR, Answer, Call, Route, allowed
+from kafka08.rest.calls import Call, RestAnswer, Route, allowed
 from kafka08.rest.cluster import Cluster
 from kafka08.rest.config import RestConfig
 from kafka08.rest.errors import bad_entity
 from kafka08.rest.formats import encoded, shown
 from kafka08.rest.media import BINARY, FORMATS
-from kafka08.rest.offset_reader import OffsetReader
-from kafka08.rest.producing import Producers, Record
+from kafka08.rest.producing import Record, SharedProducer
+from kafka08.rest.readers import OffsetReader
+from kafka08.security.users import OPERATOR
 
 BOTH = (1, 2)
 _PARTITION = "<int(signed=True):partition>"
@@ -24,16 +24,14 @@ _MAX_OFFSET = 2**63 - 1
 _MAX_COUNT = 2**31 - 1
 
 
+@dataclass(frozen=True)
 class Topics:
     """The handlers of /, /brokers and /topics."""
 
-    def __init__(
-        self, config: RestConfig, cluster: Cluster, producers: Producers, offsets: OffsetReader
-    ) -> None:
-        self._config = config
-        self._cluster = cluster
-        self._producers = producers
-        self._offsets = offsets
+    config: RestConfig
+    cluster: Cluster
+    producer: SharedProducer
+    offsets: OffsetReader
 
     def routes(self) -> list[Route]:
         one = f"/topics/<topic>/partitions/{_PARTITION}"
@@ -60,59 +58,59 @@ class Topics:
 
     # --- reading
 
-    def _root(self, call: Call) -> Answer:
-        return Answer({})
+    def _root(self, call: Call) -> RestAnswer:
+        return RestAnswer({})
 
-    def _brokers(self, call: Call) -> Answer:
-        return Answer({"brokers": self._cluster.broker_ids()})
+    def _brokers(self, call: Call) -> RestAnswer:
+        return RestAnswer({"brokers": self.cluster.broker_ids()})
 
-    def _topics(self, call: Call) -> Answer:
-        return Answer(self._cluster.topics())
+    def _topics(self, call: Call) -> RestAnswer:
+        return RestAnswer(self.cluster.topics())
 
-    def _topic(self, call: Call) -> Answer:
-        return Answer(self._cluster.topic(call.args["topic"]))
+    def _topic(self, call: Call) -> RestAnswer:
+        return RestAnswer(self.cluster.topic(call.args["topic"]))
 
-    def _partitions(self, call: Call) -> Answer:
-        return Answer(self._cluster.partitions(call.args["topic"]))
+    def _partitions(self, call: Call) -> RestAnswer:
+        return RestAnswer(self.cluster.partitions(call.args["topic"]))
 
-    def _partition(self, call: Call) -> Answer:
-        return Answer(self._cluster.partition(_partition_of(call)))
+    def _partition(self, call: Call) -> RestAnswer:
+        return RestAnswer(self.cluster.partition(_partition_of(call)))
 
-    def _end_offsets(self, call: Call) -> Answer:
-        first, end = self._cluster.end_offsets(_partition_of(call))
-        return Answer({"beginning_offset": first, "end_offset": end})
+    def _end_offsets(self, call: Call) -> RestAnswer:
+        first, end = self.cluster.end_offsets(_partition_of(call))
+        return RestAnswer({"beginning_offset": first, "end_offset": end})
 
-    def _messages(self, call: Call) -> Answer:
+    def _messages(self, call: Call) -> RestAnswer:
         tp = _partition_of(call)
-        allowed(tp.topic, self._config.consume_topics, "rest.consume.topics")
+        allowed(tp.topic, self.config.consume_topics, "rest.consume.topics")
         offset = call.number("offset", 0, _MAX_OFFSET) or 0
         count = call.number("count", 0, _MAX_COUNT)
-        messages = self._offsets.read(tp, offset, 1 if count is None else count)
+        messages = self.offsets.read(tp, offset, 1 if count is None else count)
         name = call.accept.format or BINARY
-        return Answer([shown(name, message) for message in messages])
+        return RestAnswer([shown(name, message) for message in messages])
 
     # --- writing
 
-    def _produce(self, call: Call) -> Answer:
+    def _produce(self, call: Call) -> RestAnswer:
         topic = call.args["topic"]
         records = _records(call, with_partition=True)
         return self._write(topic, records)
 
-    def _produce_to(self, call: Call) -> Answer:
+    def _produce_to(self, call: Call) -> RestAnswer:
         tp = _partition_of(call)
         records = _records(call, with_partition=False)
-        if self._cluster.has_topic(tp.topic):
-            self._cluster.check_partition(tp)
+        if self.cluster.has_topic(tp.topic):
+            self.cluster.check_partition(tp)
         return self._write(tp.topic, [each._replace(partition=tp.partition) for each in records])
 
-    def _write(self, topic: str, records: list[Record]) -> Answer:
-        allowed(topic, self._config.produce_topics, "rest.produce.topics")
+    def _write(self, topic: str, records: list[Record]) -> RestAnswer:
+        allowed(topic, self.config.produce_topics, "rest.produce.topics")
         try:
             validate_topic(topic)
         except InvalidTopicError as error:
             raise bad_entity(str(error)) from None
-        offsets = self._producers.write(topic, records)
-        return Answer({"offsets": offsets, "key_schema_id": None, "value_schema_id": None})
+        offsets = self.producer.write(topic, records)
+        return RestAnswer({"offsets": offsets, "key_schema_id": None, "value_schema_id": None})
 
 
 def _partition_of(call: Call) -> TopicPartition:
@@ -125,16 +123,10 @@ def _records(call: Call, *, with_partition: bool) -> list[Record]:
     name = call.media.format or BINARY
     known = ("key", "value", "partition") if with_partition else ("key", "value")
     return [
-        _record(Fields(each, known, f"records[{index}]"), f"records[{index}]", name)
-        for index, each in enumerate(fields.array("records"))
+        Record(
+            encoded(name, each.value("key"), each.path("key")),
+            encoded(name, each.value("value"), each.path("value")),
+            each.integer("partition"),
+        )
+        for each in fields.objects("records", *known)
     ]
-
-
-def _record(fields: Fields, where: str, name: str) -> Record:
-    key: Any = fields.value("key")
-    value: Any = fields.value("value")
-    return Record(
-        encoded(name, key, f"{where}.key"),
-        encoded(name, value, f"{where}.value"),
-        fields.integer("partition"),
-    )

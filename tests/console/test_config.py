@@ -6,6 +6,7 @@ import pytest
 
 from kafka08.console.config import ConsoleConfig
 from kafka08.errors import ConfigError
+from kafka08.network.http import is_loopback
 
 ZK = {"zookeeper.connect": "h:2181"}
 
@@ -14,7 +15,7 @@ def test_by_default_only_this_machine_can_read_and_nobody_can_change() -> None:
     config = ConsoleConfig.from_properties(ZK)
     assert config.http_host == "127.0.0.1"
     assert config.read_only
-    assert config.is_local
+    assert is_loopback(config.http_host)
 
 
 @pytest.mark.scenario("ops-58")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from prometheus_client.exposition import generate_latest
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.lag.collector import GroupLag, Lags, LogState, PartitionLag
-from kafka08.lag.exposition import LagExposition
+from kafka08.lag.exposition import families
+from kafka08.metrics.exposition import texts
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 ODD = 'a "quoted" \\ group\n{é}'
@@ -29,7 +30,7 @@ def lags() -> Lags:
 
 
 def samples() -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-    text = generate_latest(LagExposition(lags())).decode()
+    text = b"".join(texts(families(lags()), choose_encoder("")[0])).decode()
     found = {}
     for family in text_string_to_metric_families(text):
         assert family.type == "gauge"

@@ -11,7 +11,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from kafka08.lag.collector import Lags
-from kafka08.lag.exposition import LagExposition
+from kafka08.lag.exposition import families
 from kafka08.metrics import names
 from kafka08.metrics.docs import declared
 from kafka08.metrics.exposition import TYPES
@@ -74,7 +74,7 @@ def served() -> dict[str, set[str]]:
         else:
             found[metric.name] = labels
     empty = Lags(0, (), {}, {}, True)
-    for family in [*LagExposition(empty).collect(), *RequestMeters(int).collect()]:
+    for family in [*families(empty), *RequestMeters(int).collect()]:
         labels = set(family._labelnames)
         ends = {"counter": ["_total"], "summary": ["_sum", "_count"]}.get(family.type, [""])
         found.update({f"{family.name}{end}": labels for end in ends})

@@ -16,7 +16,7 @@ import gevent.socket
 import pytest
 
 from kafka08.errors import KafkaError
-from kafka08.network.http import Environ, Hosts, HttpServer
+from kafka08.network.http import Environ, Hosts, HttpServer, is_loopback
 from kafka08.network.tls import SecureConnector, Tls, client_context, server_context
 from kafka08.runtime import GeventRuntime
 from kafka08.ssl_settings import SslSettings
@@ -398,3 +398,8 @@ def test_bytes_that_are_not_tls_are_closed(start: Start, caplog: Any, capfd: Any
                 pass
     assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []
     assert capfd.readouterr() == ("", "")
+
+
+def test_hosts_that_only_this_machine_reaches() -> None:
+    assert all(map(is_loopback, ("127.0.0.1", "127.0.0.2", "::1", "[::1]", "localhost")))
+    assert not any(map(is_loopback, ("0.0.0.0", "::", "10.0.0.1", "myhost", "")))

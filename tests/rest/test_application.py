@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -8,13 +9,24 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from werkzeug.test import Client
 
-from kafka08.rest.access import Access, Origins
-from kafka08.rest.application import Application
-from kafka08.rest.calls import Answer, Call, Route
+from kafka08.rest.application import Access, Application, Origins
+from kafka08.rest.calls import Call, RestAnswer, Route
 from kafka08.rest.meters import RequestMeters
 from kafka08.runtime import SystemClock
-from tests.rest.test_access import USERS, basic
+from kafka08.security.users import OPERATOR, Users, line_for
 from tests.rest.world import BINARY_V1, PLAIN, V1, V2, RestWorld
+
+USERS = Users([line_for("rita", "reader", "r"), line_for("olga", "operator", "o")], "users")
+
+
+def basic(name: str, password: str) -> str:
+    return "Basic " + b64encode(f"{name}:{password}".encode()).decode()
+
+
+def filled(rule: str) -> str:
+    """A path of the rule: names are ``t``, numbers 0."""
+    rule = re.sub(r"<int[^>]*>", "0", rule).replace("<name>", "retention.ms")
+    return re.sub(r"<\w+>", "t", rule)
 
 
 @pytest.mark.scenario("ops-28")
@@ -69,9 +81,9 @@ def test_every_path_may_end_with_a_slash() -> None:
     called: list[tuple[Route, dict[str, Any]]] = []
 
     def watched(route: Route) -> Route:
-        def handler(call: Call) -> Answer:
+        def handler(call: Call) -> RestAnswer:
             called.append((route, dict(call.args)))
-            return Answer({})
+            return RestAnswer({})
 
         return route._replace(handler=handler)
 
@@ -96,7 +108,7 @@ def test_every_path_may_end_with_a_slash() -> None:
 
 
 def test_unexpected_errors_tell_nothing_unless_debugging() -> None:
-    def fail(call: Call) -> Answer:
+    def fail(call: Call) -> RestAnswer:
         raise LookupError("/etc/secret")
 
     def answer(debug: bool) -> Any:
@@ -162,3 +174,79 @@ def test_pages_that_may_call_ask_first() -> None:
     response = world.send("OPTIONS", "/topics", Origin="http://other")
     assert "Access-Control-Allow-Origin" not in response.headers
     assert world.send("OPTIONS", "/none").status_code == 404
+
+
+@pytest.mark.scenario("ops-57")
+def test_pages_of_other_sites_may_not_call() -> None:
+    world = RestWorld()
+    for headers in (
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Origin": "https://localhost"},
+    ):
+        assert world.code("POST", "/consumers/g", **headers) == (403, 403)
+        assert world.code("GET", "/topics", **headers) == (403, 403)
+    assert len(world.instances) == 0
+    assert world.call("POST", "/consumers/g", Origin="http://localhost")[0] == 200
+    assert world.call("POST", "/consumers/g", Sec_Fetch_Site="same-origin")[0] == 200
+
+
+@pytest.mark.scenario("ops-56")
+def test_a_read_only_proxy_refuses_every_change() -> None:
+    world = RestWorld(rest__read__only="true")
+    world.topic("t")
+    before = len(world.ensemble.writes)
+    changing = [route for route in world.application.routes if route.changes]
+    assert len(changing) > 10
+    for route in changing:
+        assert world.code(route.method, filled(route.rule)) == (403, 403), route.rule
+    assert world.call("GET", "/topics") == (200, ["t"])
+    assert world.call("GET", "/topics/t/partitions/0/messages") == (200, [])
+    assert len(world.ensemble.writes) == before
+
+
+@pytest.mark.scenario("ops-57")
+def test_reading_routes_change_nothing_in_zookeeper() -> None:
+    world = RestWorld(rest__cluster__id="t")
+    world.topic("t")
+    world.ensemble.put("/consumers/t/offsets/t/0", b"0")
+    before = len(world.ensemble.writes)
+    reading = [route for route in world.application.routes if not route.changes]
+    for route in reading:
+        path = filled(route.rule)
+        missing = route.name in ("v3.reassignments.get", "v3.consumers.get")
+        for method in ("GET", "HEAD"):
+            assert world.send(method, path).status_code == (404 if missing else 200), route.rule
+    assert len(world.ensemble.writes) == before
+    assert {route.method for route in world.application.routes if not route.changes} == {
+        "GET",
+        "POST",  # of /, which does nothing
+    }
+
+
+@pytest.mark.scenario("ops-58")
+@pytest.mark.parametrize(
+    ("login", "get", "post"),
+    [
+        (None, 401, 401),
+        ("Bearer x", 401, 401),
+        (basic("rita", "wrong"), 401, 401),
+        (basic("nobody", "r"), 401, 401),
+        (basic("rita", "r"), 200, 403),
+        (basic("olga", "o"), 200, 200),
+    ],
+)
+def test_users_and_their_roles(login: str | None, get: int, post: int) -> None:
+    world = RestWorld(USERS)
+    headers = {} if login is None else {"Authorization": login}
+    response = world.send("GET", "/topics", **headers)
+    assert response.status_code == get
+    if get == 401:
+        assert response.headers["WWW-Authenticate"].startswith("Basic realm=")
+    assert world.send("POST", "/consumers/g", {}, V1, **headers).status_code == post
+
+
+def test_reading_from_a_group_is_an_operators_work() -> None:
+    routes = RestWorld().application.routes
+    assert {each.role for each in routes if each.rule.startswith("/consumers")} == {OPERATOR}

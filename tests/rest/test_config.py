@@ -4,21 +4,23 @@ from pathlib import Path
 
 import pytest
 
+from kafka08.client.security import ClientSecurity
 from kafka08.errors import ConfigError
+from kafka08.properties import with_prefix
 from kafka08.rest.config import (
-    Listener,
+    CLIENT,
     RestConfig,
+    RestListener,
     consumer_properties,
     parse_listener,
     producer_properties,
-    security_of,
 )
 from kafka08.settings_docs import _table
 
 
 def test_the_default_is_loopback_without_anything_else() -> None:
     config = RestConfig()
-    assert config.parsed_listeners() == [Listener("http", "127.0.0.1", 8082)]
+    assert config.parsed_listeners() == [RestListener("http", "127.0.0.1", 8082)]
     assert not config.access_control_allow_origin
     assert not config.users_file
 
@@ -36,7 +38,7 @@ def test_listeners_that_are_none(text: str) -> None:
 def test_tls_needs_a_certificate() -> None:
     with pytest.raises(ConfigError, match=r"ssl\.keystore\.location"):
         RestConfig.from_properties({"listeners": "https://h:1"})
-    assert parse_listener("http://[::1]:80") == Listener("http", "::1", 80)
+    assert parse_listener("http://[::1]:80") == RestListener("http", "::1", 80)
 
 
 def test_the_guide_lists_every_setting() -> None:
@@ -63,8 +65,9 @@ def test_listeners_and_connections_to_brokers_have_settings_of_their_own() -> No
         "client.ssl.truststore.location": "of the brokers",
         "client.id": "x",
     }
-    assert security_of(given).security_protocol == "SASL_SSL"
-    assert security_of(given).ssl_truststore_location == "of the brokers"
+    security = ClientSecurity.from_properties(with_prefix(given, CLIENT))
+    assert security.security_protocol == "SASL_SSL"
+    assert security.ssl_truststore_location == "of the brokers"
     assert RestConfig.from_properties(given).ssl_truststore_location == "of the listener"
     assert consumer_properties(given)["security.protocol"] == "SASL_SSL"
     assert producer_properties(given).keys() >= {"client.id"}

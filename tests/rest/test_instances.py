@@ -4,10 +4,10 @@ import pytest
 
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.rest.errors import RestError
-from kafka08.rest.instances import Instances, Wishes
+from kafka08.rest.instances import Instances, InstanceSettings
 from tests.fakes.runtime import FakeRuntime
 
-WISHES = Wishes(1, "binary", ConsumerConfig(group_id="g", zookeeper_connect="z"))
+SETTINGS = InstanceSettings(1, "binary", ConsumerConfig(group_id="g", zookeeper_connect="z"))
 
 
 def instances(runtime: FakeRuntime) -> Instances:
@@ -16,15 +16,15 @@ def instances(runtime: FakeRuntime) -> Instances:
 
 def test_names_are_made_up_or_given() -> None:
     made = instances(FakeRuntime())
-    assert made.create("g", None, WISHES).name.startswith("rest-consumer-")
-    assert made.create("g", "me", WISHES).name == "me"
+    assert made.create("g", None, SETTINGS).name.startswith("rest-consumer-")
+    assert made.create("g", "me", SETTINGS).name == "me"
     assert len(made) == 2
 
 
 def test_each_use_restarts_the_idle_time() -> None:
     runtime = FakeRuntime()
     made = instances(runtime)
-    made.create("g", "me", WISHES)
+    made.create("g", "me", SETTINGS)
     for _ in range(3):
         runtime.clock.advance(1.5)
         with made.use("g", "me"):
@@ -38,7 +38,7 @@ def test_each_use_restarts_the_idle_time() -> None:
 
 def test_an_instance_that_ends_while_a_request_waits_for_it_is_gone() -> None:
     made = instances(FakeRuntime())
-    found = made.create("g", "me", WISHES)
+    found = made.create("g", "me", SETTINGS)
     found.stopping.set()
     with pytest.raises(RestError) as caught, made.use("g", "me"):
         pass
@@ -47,10 +47,10 @@ def test_an_instance_that_ends_while_a_request_waits_for_it_is_gone() -> None:
 
 def test_after_the_end_there_are_no_new_ones() -> None:
     made = instances(FakeRuntime())
-    found = made.create("g", "me", WISHES)
+    found = made.create("g", "me", SETTINGS)
     made.stop_reads()
     assert found.stopping.is_set()
     made.close(1.0)
     with pytest.raises(RestError) as caught:
-        made.create("g", None, WISHES)
+        made.create("g", None, SETTINGS)
     assert caught.value.status == 503

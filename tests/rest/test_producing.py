@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from kafka08.common import Broker
 from kafka08.producer.kafka_producer import KafkaProducer
-from kafka08.rest.producing import Producers, Record
+from kafka08.rest.producing import Record, SharedProducer
 from kafka08.runtime import Runtime
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
@@ -19,7 +19,7 @@ def test_the_producer_begins_with_the_live_brokers() -> None:
         return threaded(cluster)[0]
 
     live = lambda: [Broker(1, "a", 1), Broker(2, "b", 2)]  # noqa: E731
-    producers = Producers({"acks": "all"}, live, FakeRuntime(), make=make)
+    producers = SharedProducer({"acks": "all"}, live, FakeRuntime(), make=make)
     for offset in (0, 1):
         found = producers.write("t", [Record(None, b"x")])
         assert found[0]["offset"] == offset
@@ -29,7 +29,7 @@ def test_the_producer_begins_with_the_live_brokers() -> None:
 
 
 def test_without_any_broker_every_record_fails() -> None:
-    producers = Producers({}, list, FakeRuntime())
+    producers = SharedProducer({}, list, FakeRuntime())
     found = producers.write("t", [Record(None, b"x"), Record(None, b"y")])
     assert [each["error_code"] for each in found] == [50002, 50002]
     assert found[0]["error"] == "no broker is registered in ZooKeeper"

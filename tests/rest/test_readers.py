@@ -1,12 +1,25 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
+
+import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.consumer.config import ConsumerConfig
+from kafka08.consumer.stream import KafkaStream, PartitionPosition, chunk_of
+from kafka08.message.sets import encode_set
 from kafka08.protocol import schemas
-from kafka08.rest.readers import COORDINATOR_S, AssignedReader
-from kafka08.rest.reading import STREAM_TIMEOUT_MS, Limits, StreamReader
+from kafka08.rest.errors import RestError
+from kafka08.rest.readers import (
+    COORDINATOR_S,
+    STREAM_TIMEOUT_MS,
+    AssignedReader,
+    BoundedReader,
+    Limits,
+    OffsetReader,
+)
+from tests.fakes.runtime import FakeRuntime
 from tests.rest.world import BROKER, RestWorld
 
 TP = TopicPartition("t", 0)
@@ -23,7 +36,7 @@ def reader_of(world: RestWorld) -> AssignedReader:
     return AssignedReader(
         config,
         [TP],
-        StreamReader(world.runtime, world.runtime.event(), 0.05),
+        BoundedReader(world.runtime, world.runtime.event(), 0.05),
         lambda: [BROKER],
         world.runtime,
         channel=world.brokers.channel,
@@ -62,3 +75,59 @@ def test_a_coordinator_that_is_not_there_yet_is_waited_for() -> None:
     assert reader_of(world).committed([TP]) == {}
     assert refused == []
     assert world.runtime.clock.now - begin < COORDINATOR_S
+
+
+def stream_of(runtime: FakeRuntime, *values: bytes) -> tuple[KafkaStream, PartitionPosition]:
+    stream = KafkaStream(runtime.queue(10), timeout_ms=STREAM_TIMEOUT_MS)
+    position = PartitionPosition(TP, 0, stream)
+    data = encode_set([(None, value) for value in values], 0, 0)
+    stream.offer(chunk_of(position, data), 0)
+    return stream, position
+
+
+def shown(message: Any) -> dict[str, object]:
+    return {"offset": message.offset}
+
+
+def test_only_returned_messages_are_processed() -> None:
+    runtime = FakeRuntime()
+    stream, position = stream_of(runtime, b"a", b"b", b"c")
+    reader = BoundedReader(runtime, runtime.event(), 0.05)
+    found = reader.read(stream, Limits(1.0, 2), shown)
+    assert [record["offset"] for _, record in found] == [0, 1]
+    assert (position.processed_offset, position.consumed_offset) == (2, 2)
+
+
+def test_a_read_ends_when_it_is_told_to() -> None:
+    runtime = FakeRuntime()
+    stream = KafkaStream(runtime.queue(10), timeout_ms=STREAM_TIMEOUT_MS)
+    stopping = runtime.event()
+    runtime.while_waiting = [stopping.set]
+    begin = runtime.clock.now
+    assert BoundedReader(runtime, stopping, 0.05).read(stream, Limits(60.0, 2), shown) == []
+    assert runtime.clock.now - begin < 1
+
+
+def test_messages_of_a_partition_that_was_released_are_left_out() -> None:
+    runtime = FakeRuntime()
+    stream, position = stream_of(runtime, b"a")
+    assert stream.has_next()
+    position.owned = False
+    reader = BoundedReader(runtime, runtime.event(), 0.05)
+    assert reader.read(stream, Limits(0.0, 100), shown) == []
+
+
+def offsets(world: RestWorld, max_bytes: int, offset: int, count: int) -> list[int]:
+    reader = OffsetReader(world.cluster, max_bytes)
+    return [message.offset for message in reader.read(TP, offset, count)]
+
+
+def test_bytes_are_limited_and_one_message_comes_at_least() -> None:
+    world = RestWorld()
+    world.topic("t")
+    world.brokers.append("t", 0, b"x" * 100, b"y" * 100, b"z" * 150)
+    assert offsets(world, 250, 0, 10) == [0, 1]
+    assert offsets(world, 250, 2, 10) == [2]
+    assert offsets(world, 1000, 0, 10) == [0, 1, 2]
+    with pytest.raises(RestError, match="offset 2 of topic t partition 0 is larger than the 120"):
+        offsets(world, 120, 2, 1)

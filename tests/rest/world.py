@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import Any
 
 from werkzeug.test import Client, TestResponse
@@ -13,20 +12,7 @@ from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.producer.kafka_producer import KafkaProducer
-from kafka08.rest.access import Access, Origins
-from kafka08.rest.admin_v3 import AdminV3
-from kafka08.rest.application import Application
-from kafka08.rest.cluster import Cluster
-from kafka08.rest.config import RestConfig
-from kafka08.rest.consumers import Consumers
-from kafka08.rest.consumers_v2 import ConsumersV2
-from kafka08.rest.groups_v3 import GroupsV3
-from kafka08.rest.instances import Instances
-from kafka08.rest.meters import RequestMeters
-from kafka08.rest.offset_reader import OffsetReader
-from kafka08.rest.producing import Producers
-from kafka08.rest.readers import AssignedReader, GroupReader
-from kafka08.rest.topics import Topics
+from kafka08.rest.server import ClientMakers, RestParts
 from kafka08.runtime import Runtime
 from kafka08.security.users import Users
 from tests.fakes.cluster import FakeCluster
@@ -43,6 +29,7 @@ JSON_V2 = "application/vnd.kafka.json.v2+json"
 BINARY_V2 = "application/vnd.kafka.binary.v2+json"
 PLAIN = "application/json"
 BROKER = Broker(0, "b0", 9090)
+SETTINGS = {"simpleconsumer.pool.size.max": "2"}
 
 
 class RestWorld:
@@ -50,7 +37,6 @@ class RestWorld:
 
     def __init__(self, users: Users | None = None, **settings: str) -> None:
         given = {key.replace("__", "."): value for key, value in settings.items()}
-        self.config = config = RestConfig.from_properties(given)
         self.runtime = runtime = FakeRuntime(now=1000.0)
         self.ensemble = FakeZooKeeper()
         self.brokers = FakeCluster([BROKER])
@@ -58,54 +44,13 @@ class RestWorld:
         registration = znodes.BrokerRegistration(BROKER.host, BROKER.port)
         self.ensemble.put("/brokers/ids/0", znodes.encode_broker(registration))
         self.ensemble.put("/brokers/topics")
-        self.cluster = Cluster(
-            self.zk,  # type: ignore[arg-type]
-            runtime,
-            connections=2,
-            patience_s=1,
-            open_consumer=self.simple_consumer,
+        zk: Any = self.zk
+        make = ClientMakers(
+            self.simple_consumer, self._producer, self._connector, self.brokers.channel
         )
-        self.producers = Producers({}, self.cluster.brokers, runtime, make=self._producer)
-        self.instances = Instances(
-            runtime,
-            server_id=config.id,
-            limit=config.consumer_instances_max,
-            group_limit=config.consumer_instances_group_max,
-            idle_s=config.consumer_instance_timeout_ms / 1000,
-            backoff_s=0.05,
-        )
-        consumers = Consumers(
-            config,
-            given,
-            self.cluster,
-            self.instances,
-            runtime,
-            make_reader=partial(GroupReader, connect=self._connector),
-        )
-        topics = Topics(
-            config,
-            self.cluster,
-            self.producers,
-            OffsetReader(self.cluster, config.consumer_request_max_bytes),
-        )
-        admin_v3 = AdminV3(self.cluster, own_id=config.cluster_id)
-        assigned = partial(AssignedReader, channel=self.brokers.channel)
-        meters = RequestMeters(self.instances.__len__)
-        self.application = Application(
-            [
-                *topics.routes(),
-                *consumers.routes(),
-                *ConsumersV2(consumers, runtime, make_reader=assigned).routes(),
-                *admin_v3.routes(),
-                *GroupsV3(self.cluster, admin_v3).routes(),
-                meters.route(),
-            ],
-            Access(users, read_only=config.read_only),
-            Origins(config.access_control_allow_origin),
-            runtime.clock,
-            meters,
-            methods=config.access_control_allow_methods,
-        )
+        parts = RestParts({**SETTINGS, **given}, zk, runtime, runtime, users=users, make=make)
+        self.cluster, self.instances = parts.cluster, parts.instances
+        self.application = parts.application
         self.client = Client(self.application)
         self._fetching = False
         runtime.on_sleep = self._fetch

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from werkzeug.exceptions import NotFound
@@ -102,17 +104,12 @@ def overview(visit: Visit) -> Response:
 
 
 def broker_rows(state: ClusterState) -> list[BrokerRow]:
-    leads: dict[int, int] = {}
-    replicas: dict[int, int] = {}
-    behind: dict[int, int] = {}
-    for _, view in state.partitions():
-        leads[view.leader] = leads.get(view.leader, 0) + 1
-        for replica in view.replicas:
-            replicas[replica] = replicas.get(replica, 0) + 1
-            if replica not in view.isr:
-                behind[replica] = behind.get(replica, 0) + 1
+    views = [view for _, view in state.partitions()]
+    leads = Counter(view.leader for view in views)
+    replicas = Counter(replica for view in views for replica in view.replicas)
+    in_sync = Counter(replica for view in views for replica in view.replicas if replica in view.isr)
     return [
-        BrokerRow(broker, leads.get(id, 0), replicas.get(id, 0), behind.get(id, 0))
+        BrokerRow(broker, leads[id], replicas[id], replicas[id] - in_sync[id])
         for id, broker in state.brokers.items()
     ]
 
@@ -192,11 +189,11 @@ def topics(visit: Visit) -> Response:
 
 def _messages(lags: Lags | None) -> dict[str, int]:
     """Offsets between the logs' starts and ends, by topic."""
-    found: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for tp, log in lags.logs.items() if lags else ():
         if log.start is not None and log.end is not None:
-            found[tp.topic] = found.get(tp.topic, 0) + log.end - log.start
-    return found
+            counts[tp.topic] += log.end - log.start
+    return counts
 
 
 def _topic_row(
@@ -248,30 +245,20 @@ def _exact(
 ) -> tuple[Mapping[int, PartitionView], Mapping[str, str]]:
     """Partitions and settings of the topic as ZooKeeper has them now. While it does not answer,
     the partitions are those seen last and the settings are unknown: one wait is enough."""
+    zk, partitions = visit.site.zk, view.partitions
+    own: Mapping[str, str] = {}
     try:
-        own = _own_settings(visit, topic)
-        return _partitions_now(visit, topic, view), own
+        with suppress(MalformedNodeError):
+            own = admin.fetch_topic_config(zk, topic)
+        with suppress(MalformedNodeError):
+            states = {n: admin.fetch_partition_state(zk, topic, n) for n in partitions}
+            partitions = {
+                number: each if now is None else PartitionView(each.replicas, now.leader, now.isr)
+                for (number, each), now in zip(partitions.items(), states.values(), strict=True)
+            }
     except ZkError:
         return view.partitions, {}
-
-
-def _own_settings(visit: Visit, topic: str) -> Mapping[str, str]:
-    try:
-        return admin.fetch_topic_config(visit.site.zk, topic)
-    except MalformedNodeError:
-        return {}
-
-
-def _partitions_now(visit: Visit, topic: str, view: TopicView) -> Mapping[int, PartitionView]:
-    found = dict(view.partitions)
-    try:
-        for number, each in view.partitions.items():
-            state = admin.fetch_partition_state(visit.site.zk, topic, number)
-            if state is not None:
-                found[number] = PartitionView(each.replicas, state.leader, state.isr)
-    except MalformedNodeError:
-        return view.partitions
-    return found
+    return partitions, own
 
 
 def _settings(own: Mapping[str, str]) -> list[tuple[str, str | None, str]]:

@@ -10,7 +10,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from kafka08.console.site import Visit
-from kafka08.lag.exposition import LagExposition
+from kafka08.lag.exposition import families
 from kafka08.metrics.exposition import texts
 
 _STATIC = {"console.css": "text/css", "console.js": "text/javascript"}
@@ -24,7 +24,7 @@ def metrics(visit: Visit) -> Response:
         return Response(f"{reason}\n", 503, mimetype="text/plain")
     encode, content_type = choose_encoder(visit.request.headers.get("Accept", ""))
     # Other requests are answered while a large text is sent, family by family.
-    pieces = texts(LagExposition(observer.lags).collect(), encode)
+    pieces = texts(families(observer.lags), encode)
     return Response(pieces, content_type=content_type)
 
 

@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import socket
 from collections.abc import Callable, Iterator
 
-from kafka08.common import bare
 from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError
 from kafka08.metrics.csv_reporter import CsvReporter
@@ -54,7 +52,7 @@ def _serve(config: BrokerConfig, endpoints: Endpoints) -> Iterator[Callable[[], 
     except (KafkaError, ImportError) as error:
         logger.error("The broker continues without its metrics over HTTP: %s", error)
         return
-    if not _is_loopback(config.http_host):
+    if not is_loopback(config.http_host):
         logger.warning(
             "http.host=%s: everybody who reaches this address can read the metrics",
             config.http_host,
@@ -67,10 +65,3 @@ def _names(config: BrokerConfig) -> list[str]:
     """The names by which this machine may be asked."""
     given = [config.host_name, config.advertised_host_name, socket.gethostname()]
     return [*(name for name in given if name), *config.http_allowed_hosts]
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(bare(host)).is_loopback
-    except ValueError:
-        return host == "localhost"
