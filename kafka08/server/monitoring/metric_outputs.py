@@ -13,7 +13,7 @@ from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError
 from kafka08.metrics.csv_reporter import CsvReporter
 from kafka08.metrics.registry import Registry
-from kafka08.network.http import HttpServer
+from kafka08.network.http import HttpServer, is_loopback
 from kafka08.runtime import Runtime
 from kafka08.server.monitoring.health import Health
 from kafka08.server.monitoring.http_endpoints import Endpoints
