@@ -43,7 +43,7 @@ _IDLE_CHECK_MS = 1000
 
 
 class ClientMakers(NamedTuple):
-    """What makes the clients that the proxy is to the brokers."""
+    """The functions that make the clients of brokers."""
 
     simple: Opener = SimpleConsumer
     producer: Producing = KafkaProducer
@@ -55,8 +55,8 @@ _CLIENTS = ClientMakers()
 
 
 class RestParts:
-    """What answers the requests of one proxy. ``given``: all settings of the file. The ``clients``
-    of brokers run on a runtime whose connections are for ``protocol``."""
+    """The parts that answer the requests of one proxy. ``given``: all settings of the file. The
+    ``clients`` of brokers run on a runtime whose connections are for ``protocol``."""
 
     def __init__(
         self,
