@@ -24,6 +24,9 @@ TESTS = "tests"
 MAX_LINES = 600
 MAX_ROOM = 18
 MAX_PARAMETERS = 8
+MAX_FUNCTION = 60
+TWINS = (("kafka08/message/scan.py", "walk"),)
+EQUALS = ("kafka08/server/apis",)
 SERVER = "kafka08/server/"
 LONG_LISTS = ("kafka08/config.py",)  # a list of settings, which nobody reads as a program
 MIDDLE = {  # the parts on the way of each message, with their most lines
@@ -538,9 +541,9 @@ def loose_in_server(sources: list[Source]) -> list[str]:
 
 
 def crowded_rooms(sources: list[Source]) -> list[str]:
-    """Rooms of the server with more modules than one can oversee. apis/ is a list of equals."""
-    rooms = Counter(s.path.rpartition("/")[0] for s in below(sources, SERVER))
-    return [f"{r} {n}" for r, n in rooms.items() if n > MAX_ROOM and r != f"{SERVER}apis"]
+    """Rooms with more modules than one can oversee. Those of EQUALS are lists of like parts."""
+    rooms = Counter(source.path.rpartition("/")[0] for source in product(sources))
+    return [f"{r} {n}" for r, n in rooms.items() if n > MAX_ROOM and r not in EQUALS]
 
 
 def long_wiring(sources: list[Source]) -> list[str]:
@@ -553,13 +556,34 @@ def lazy_loaders(sources: list[Source]) -> list[str]:
     return [s.path for s in below(sources, SERVER) if "import_module" in s.text]
 
 
-def long_parameter_lists(sources: list[Source]) -> list[str]:
-    """Functions of the server with more than MAX_PARAMETERS, without self."""
+def long_functions(sources: list[Source]) -> list[str]:
+    """Functions over MAX_FUNCTION lines. A walk whose twin is compiled stays as its twin is."""
     return [
         source.at(function, function.name)
-        for source in below(sources, SERVER)
+        for source in product(sources)
         for function in source.functions()
-        if len(parameters(function)) > MAX_PARAMETERS
+        if (function.end_lineno or 0) - function.lineno >= MAX_FUNCTION
+        and (source.path, function.name) not in TWINS
+    ]
+
+
+def long_parameter_lists(sources: list[Source]) -> list[str]:
+    """Functions with more than MAX_PARAMETERS, without self."""
+    return [
+        source.at(function, function.name)
+        for source in product(sources)
+        for function in source.functions()
+        if len(parameters(function)) > MAX_PARAMETERS and (source.path, function.name) not in TWINS
+    ]
+
+
+def clusters(sources: list[Source]) -> list[str]:
+    """Places that make a ClusterClient. A tool is a process, and makes its own."""
+    return [
+        source.at(node)
+        for source in below(product(sources), "kafka08/")
+        for node in source.nodes
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "ClusterClient"
     ]
 
 
@@ -601,10 +625,8 @@ CRITERIA = [
     Criterion('AssertionError("unreachable")', 0, unreachable_ends),
     Criterion("requests for offsets and fetches made by hand", 0, requests_by_hand),
     Criterion("modules directly in kafka08/server", 6, loose_in_server),
-    Criterion(f"rooms of the server over {MAX_ROOM} modules", 0, crowded_rooms),
     Criterion("lines of kafka08/server/broker.py", 200, long_wiring),
     Criterion("modules of kafka08/server with import_module", 1, lazy_loaders),
-    Criterion("server's functions over 8 parameters", 0, long_parameter_lists),
     Criterion("stand-ins of the unit tests", 4, fakes),
     Criterion("other classes of the tests that stand for ours", 14, doubles),
     Criterion("private names of the product in tests", 100, private_names),
@@ -614,6 +636,10 @@ CRITERIA = [
 
 # Goals that are not reached yet. A row moves up once it is.
 GOALS = [
+    Criterion(f"rooms over {MAX_ROOM} modules", 0, crowded_rooms),
+    Criterion(f"functions over {MAX_FUNCTION} lines", 0, long_functions),
+    Criterion(f"functions over {MAX_PARAMETERS} parameters", 0, long_parameter_lists),
+    Criterion("places that make a ClusterClient", 4, clusters),
     Criterion("class names used more than once", 15, repeated_in_product),
     Criterion("the same in the tests", 15, repeated_in_tests),
     Criterion("mentions of Any", 300, untyped),

@@ -65,10 +65,17 @@ SWITCH = "def f(a, b):\n    if a and b:\n        return [x for x in a if x]\n   
         (house.long_wiring, "kafka08/server/broker.py", "a = 1", ""),
         (
             house.long_parameter_lists,
-            "kafka08/server/x/y.py",
+            "zk/x.py",
             "def f(a, b, c, d, e, f, g, h, *, i): ...",
             "def f(self, a, b, c, d, e, f, g, *, h): ...",
         ),
+        (
+            house.long_functions,
+            "zk/x.py",
+            "def f():" + "\n    a = 1" * 60,
+            "def f():" + "\n    a = 1" * 59,
+        ),
+        (house.clusters, "kafka08/x.py", "ClusterClient([])", "cluster.close()"),
         (house.lazy_loaders, "kafka08/server/x/y.py", "import_module('z')", "import z"),
         (house.unowned_tasks, "zk/x.py", "gevent.spawn(f)", "self.task = gevent.spawn(f)"),
         (house.circles, "zk/x.py", "def f():\n    from zk import y", "from zk import z"),
@@ -147,6 +154,7 @@ def test_rooms_of_the_server() -> None:
     assert house.crowded_rooms(few) == []
     names = [f"{room}/m{number}" for room in ("apis", "logs") for number in range(19)]
     many = [Source(f"kafka08/server/{name}.py", "") for name in names]
+    many += [Source(f"zk/m{number}.py", "") for number in range(18)]
     assert house.crowded_rooms(many) == ["kafka08/server/logs 19"]
 
 
