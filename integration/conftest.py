@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
@@ -10,7 +11,15 @@ import pytest
 
 from integration import original
 from integration.clients import CODECS, READERS, WRITERS
-from integration.harness import SHARED, Broker, Process, Tools, ZooKeeper, kill_everything
+from integration.harness import (
+    SHARED,
+    SHORT_LIVED,
+    Broker,
+    Process,
+    Tools,
+    ZooKeeper,
+    kill_everything,
+)
 
 # Child processes get Ctrl-C also where the parent of the tests ignores it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -185,6 +194,10 @@ NOT_QUICK = (
 )
 
 
+# Modules of a quarter of an hour begin first: other workers have enough to do meanwhile.
+LONGEST = ("test_faults", "test_network_faults", "test_storage_model")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--quick",
@@ -195,6 +208,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
     if not config.getoption("--quick"):
         return
     kept = [item for item in items if _is_quick(item)]
@@ -230,4 +244,5 @@ def _is_quick(item: pytest.Item) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(("-XX:+UseSerialGC", *SHORT_LIVED)))
     config.addinivalue_line("markers", "slow: takes minutes; leave out with -m 'not slow'")

@@ -93,6 +93,10 @@ def properties(values: Mapping[str, object]) -> str:
     return "".join(f"{key}={value}\n" for key, value in values.items())
 
 
+# Most JVMs of the tests end within a minute, which the optimising compiler would mostly use up.
+SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-Xshare:auto")
+
+
 def java(class_name: str, *args: str, heap: Iterable[str] = (), log4j: Path) -> list[str]:
     """Command line of a class of the original."""
     command = ["java", *heap, "-XX:+UseG1GC", "-Djava.awt.headless=true", "-Dfile.encoding=UTF-8"]
@@ -103,7 +107,8 @@ def java(class_name: str, *args: str, heap: Iterable[str] = (), log4j: Path) -> 
 def environment(log_dir: Path) -> dict[str, str]:
     """For the scripts in bin/: this interpreter first, logs where the test wants them."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return {**os.environ, "PATH": path, "LOG_DIR": str(log_dir)}
+    zookeeper = " ".join(("-Xmx256M", "-XX:+UseSerialGC", *SHORT_LIVED))
+    return {"KAFKA_HEAP_OPTS": zookeeper, **os.environ, "PATH": path, "LOG_DIR": str(log_dir)}
 
 
 class Process:
@@ -462,7 +467,7 @@ class Tools:
 
     def command(self, class_name: str, *args: str) -> list[str]:
         if self.kind == "original":
-            heap = ["-Xmx256M", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+            heap = ["-Xmx256M", *SHORT_LIVED]
             return java(class_name, *args, heap=heap, log4j=self._log4j)
         if class_name in SCRIPTS:
             return [str(HOME / "bin" / SCRIPTS[class_name]), *args]

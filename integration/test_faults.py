@@ -7,19 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from integration.cluster.hosts import Hosts, Loopback, Namespaces
+from integration.cluster.hosts import Loopback
 from integration.faults.run import Options, Run
 
 SEED = 20150902
-
-
-def hosts_of(kind: str) -> Hosts:
-    if kind == "process":
-        return Loopback()
-    reason = Namespaces.missing()
-    if reason:
-        pytest.skip(reason)
-    return Namespaces()
 
 
 @pytest.mark.parametrize("faults", [10, 20])
@@ -39,14 +30,9 @@ def test_idempotent_producers_store_nothing_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["process", "netns"])
-def test_three_hundred_faults(kind: str, tmp_path: Path) -> None:
+def test_three_hundred_faults(tmp_path: Path) -> None:
     seed = random.randrange(1 << 31)
-    hosts = hosts_of(kind)
-    try:
-        outcome = Run(Options(300, seed, tmp_path), hosts, print).go()
-    finally:
-        hosts.close()
+    outcome = Run(Options(300, seed, tmp_path), Loopback(), print).go()
     assert outcome.sound, f"seed {seed}\n{outcome.report()}"
 
 

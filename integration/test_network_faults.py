@@ -1,0 +1,25 @@
+"""Acknowledged messages survive faults of the network too: each host is a network namespace."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from integration.cluster.hosts import Namespaces
+from integration.faults.run import Options, Run
+
+
+@pytest.mark.slow
+def test_three_hundred_faults(tmp_path: Path) -> None:
+    reason = Namespaces.missing()
+    if reason:
+        pytest.skip(reason)
+    seed = random.randrange(1 << 31)
+    hosts = Namespaces()
+    try:
+        outcome = Run(Options(300, seed, tmp_path), hosts, print).go()
+    finally:
+        hosts.close()
+    assert outcome.sound, f"seed {seed}\n{outcome.report()}"
