@@ -9,9 +9,8 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
-from typing import Any
 
-from kafka08.connect.interface import DataError
+from kafka08.connect.interface import DataError, Value
 from kafka08.errors import ConfigError
 from kafka08.settings import BOOLEAN, NumberFormatError
 
@@ -25,11 +24,11 @@ class Converter:
     def __init__(self, properties: Mapping[str, str], option: str) -> None:
         """``option`` is the prefix, for errors. Raises ConfigError."""
 
-    def to_bytes(self, value: Any) -> bytes | None:
+    def to_bytes(self, value: object) -> bytes | None:
         """Raises DataError."""
         raise NotImplementedError
 
-    def from_bytes(self, data: bytes | None) -> Any:
+    def from_bytes(self, data: bytes | None) -> Value:
         """Raises DataError."""
         raise NotImplementedError
 
@@ -37,20 +36,20 @@ class Converter:
 class StringConverter(Converter):
     """Text in UTF-8. Bytes that are not valid UTF-8 stay bytes."""
 
-    def to_bytes(self, value: Any) -> bytes | None:
+    def to_bytes(self, value: object) -> bytes | None:
         if value is None or isinstance(value, bytes):
             return value
         text = value if isinstance(value, str) else _text(value)
         return text.encode(errors="surrogateescape")
 
-    def from_bytes(self, data: bytes | None) -> Any:
+    def from_bytes(self, data: bytes | None) -> Value:
         return None if data is None else bytes(data).decode(errors="surrogateescape")
 
 
 class ByteArrayConverter(Converter):
     """Bytes, unchanged. A str, such as the file source returns, is encoded as UTF-8."""
 
-    def to_bytes(self, value: Any) -> bytes | None:
+    def to_bytes(self, value: object) -> bytes | None:
         if value is None or isinstance(value, bytes):
             return value
         if isinstance(value, bytearray | memoryview):
@@ -59,7 +58,7 @@ class ByteArrayConverter(Converter):
             return value.encode(errors="surrogateescape")
         raise DataError(f"Invalid type for ByteArrayConverter: {type(value).__name__}")
 
-    def from_bytes(self, data: bytes | None) -> Any:
+    def from_bytes(self, data: bytes | None) -> Value:
         return None if data is None else bytes(data)
 
 
@@ -75,7 +74,7 @@ class JsonConverter(Converter):
                 f"{option}.{SCHEMAS_ENABLE} has value {text} which is not true or false."
             ) from None
 
-    def to_bytes(self, value: Any) -> bytes | None:
+    def to_bytes(self, value: object) -> bytes | None:
         if value is None:
             return None
         if not self._schemas:
@@ -86,7 +85,7 @@ class JsonConverter(Converter):
             raise DataError(f"Converting to JSON failed: {error}") from None
         return _json({"schema": schema, "payload": value})
 
-    def from_bytes(self, data: bytes | None) -> Any:
+    def from_bytes(self, data: bytes | None) -> Value:
         if data is None:
             return None
         try:
@@ -107,7 +106,7 @@ class JsonConverter(Converter):
             raise DataError(f"Converting bytes to JSON failed: {error}") from None
 
 
-def schema_of(value: Any) -> dict[str, Any]:
+def schema_of(value: object) -> dict[str, object]:
     """The schema of a plain value. Raises DataError for a type that JSON does not have."""
     for kind, name in ((bool, "boolean"), (int, "int64"), (float, "double"), (str, "string")):
         if isinstance(value, kind):
@@ -125,7 +124,7 @@ def schema_of(value: Any) -> dict[str, Any]:
     raise DataError(f"A {type(value).__name__} cannot be converted to JSON")
 
 
-def with_schema(schema: Any, payload: Any) -> Any:
+def with_schema(schema: Value, payload: Value) -> Value:
     """The payload, with the fields that the schema declares as bytes decoded."""
     if not isinstance(schema, dict) or payload is None:
         return payload
@@ -141,18 +140,18 @@ def with_schema(schema: Any, payload: Any) -> Any:
     return payload
 
 
-def _json(value: Any) -> bytes:
+def _json(value: object) -> bytes:
     try:
         return json.dumps(value, separators=(",", ":"), default=_plain).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise DataError(f"Converting to JSON failed: {error}") from None
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> str:
     if isinstance(value, bytes | bytearray | memoryview):
         return base64.b64encode(value).decode()
     raise TypeError(f"a {type(value).__name__} cannot be converted to JSON")
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return _json(value).decode() if isinstance(value, dict | list | tuple) else str(value)

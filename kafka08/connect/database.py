@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
-from kafka08.connect.interface import ConnectError
+from kafka08.connect.interface import ConnectError, Value
 from kafka08.connect.plugins import load
 from kafka08.errors import ConfigError
 
-Row = Mapping[str, Any]
+Row = Mapping[str, Value]
+# The timestamp and the incrementing column of a row; None before the first.
+Position: TypeAlias = tuple[Value, Value]
 # The beginning of a URL -> module.Class; the first one that fits. Everything else is up to Spark.
 DATABASES = {
     "jdbc:sqlite:": "kafka08.connect.sqlite.SqliteDatabase",
@@ -37,7 +39,7 @@ class Query(NamedTuple):
     source: str
     timestamp: str = ""
     incrementing: str = ""
-    after: tuple[Any, Any] = (None, None)
+    after: Position = (None, None)
     delay_ms: int = 0
 
 

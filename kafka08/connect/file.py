@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from kafka08.common import TopicPartition
 from kafka08.connect.interface import (
@@ -249,7 +249,7 @@ class FileStreamSinkTask(SinkTask):
                 self._file.close()
 
 
-def _line(value: Any) -> bytes:
+def _line(value: object) -> bytes:
     if isinstance(value, bytes):
         return value + b"\n"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

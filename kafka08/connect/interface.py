@@ -7,15 +7,17 @@ its own. Mirrors org.apache.kafka.connect.{source,sink,connector}. Does not depe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
 from kafka08.runtime import Event
 from kafka08.settings import Settings
 
+# A value of the types of JSON, or bytes.
+Value: TypeAlias = Any
 # Identifies a source (a file's name) and a position in it. JSON values only.
-Place = Mapping[str, Any]
+Place = Mapping[str, Value]
 
 
 class ConnectError(KafkaError):
@@ -43,8 +45,8 @@ class SourceRecord(NamedTuple):
     source: Place
     offset: Place
     topic: str
-    value: Any
-    key: Any = None
+    value: Value
+    key: Value = None
     partition: int | None = None
 
 
@@ -54,8 +56,8 @@ class SinkRecord(NamedTuple):
     topic: str
     partition: int
     offset: int
-    key: Any
-    value: Any
+    key: Value
+    value: Value
 
 
 class Context(NamedTuple):

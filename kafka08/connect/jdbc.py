@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from kafka08.common import TopicPartition
 from kafka08.connect.database import (
     Database,
     DatabaseError,
+    Position,
     Query,
     Row,
     create_table,
@@ -26,6 +26,7 @@ from kafka08.connect.database import (
 )
 from kafka08.connect.interface import (
     ConnectError,
+    Connector,
     DataError,
     RetriableError,
     SinkConnector,
@@ -34,6 +35,8 @@ from kafka08.connect.interface import (
     SourceConnector,
     SourceRecord,
     SourceTask,
+    Task,
+    Value,
 )
 from kafka08.errors import ConfigError
 from kafka08.settings import INT_MAX, LIST, Settings, setting
@@ -117,16 +120,43 @@ class SourceConfig(ConnectionConfig):
                 raise ConfigError(f"mode has value {self.mode}, which needs {name}.column.name")
 
 
-class JdbcSourceTask(SourceTask):
+class JdbcTask(Task):
+    """A task's connection, made when it is first needed."""
+
+    _properties: Mapping[str, str]
+    _database: Database | None = None
+
+    def _connected(self) -> Database:
+        """Raises DatabaseError."""
+        if self._database is None:
+            url = self._properties["connection.url"]
+            self._database = database_class(url)(url, self._properties, self.context.name)
+        return self._database
+
+    def stop(self) -> None:
+        if self._database is not None:
+            try:
+                self._database.close()
+            except DatabaseError:
+                logger.debug("A lost database", exc_info=True)
+            self._database = None
+
+
+class JdbcConnector(Connector):
+    def start(self, properties: Mapping[str, str]) -> None:
+        super().start(properties)
+        database_class(properties["connection.url"])
+
+
+class JdbcSourceTask(JdbcTask, SourceTask):
     """Offsets are {"timestamp": ..., "incrementing": ...} for each table or query."""
 
     def start(self, properties: Mapping[str, str]) -> None:
         self._properties = dict(properties)
         self._config = config = SourceConfig.from_properties(properties)
-        self._database: Database | None = None
         self._tables = list(config.table_whitelist) or [""]
-        self._after: dict[str, tuple[Any, Any]] = {}
-        self._open_rows: tuple[str, Iterator[SourceRecord]] | None = None
+        self._after: dict[str, Position] = {}
+        self._open_rows: Iterator[SourceRecord] | None = None
         self._turn = 0
         self._failures = 0
 
@@ -135,7 +165,7 @@ class JdbcSourceTask(SourceTask):
         try:
             records = self._records()
         except DatabaseError as error:
-            self._drop()
+            self.stop()
             self._failures += 1
             text = f"connection.url has value {self._config.shown_url}: {error}"
             if self._failures >= self._config.connection_attempts:
@@ -146,24 +176,15 @@ class JdbcSourceTask(SourceTask):
         self._failures = 0
         return records
 
-    def _drop(self) -> None:
+    def stop(self) -> None:
         self._open_rows = None
-        if self._database is not None:
-            try:
-                self._database.close()
-            except DatabaseError:
-                logger.debug("A lost database", exc_info=True)
-            self._database = None
+        super().stop()
 
     def _records(self) -> list[SourceRecord]:
-        if self._database is None:
-            url = self._config.connection_url
-            self._database = database_class(url)(url, self._properties, self.context.name)
+        database = self._connected()
         if self._open_rows is None:
-            table = self._tables[self._turn]
-            self._open_rows = (table, self._look(self._database, table))
-        table, rows = self._open_rows
-        records = list(islice(rows, self._config.batch_max_rows))
+            self._open_rows = self._look(database, self._tables[self._turn])
+        records = list(islice(self._open_rows, self._config.batch_max_rows))
         if not records:
             self._open_rows = None
             self._turn = (self._turn + 1) % len(self._tables)
@@ -185,7 +206,7 @@ class JdbcSourceTask(SourceTask):
             config.timestamp_delay_interval_ms,
         )
         place = query.after
-        before: tuple[Row, tuple[Any, Any]] | None = None
+        before: tuple[Row, Position] | None = None
         for row in database.rows(query):
             here = (_value(row, query.timestamp), _value(row, query.incrementing))
             # Rows with one timestamp are one step: until all are read, the one before is kept.
@@ -199,23 +220,20 @@ class JdbcSourceTask(SourceTask):
             yield self._record(source, place, topic, before[0])
         self._after[table] = place
 
-    def _place(self, table: str, source: Mapping[str, str]) -> tuple[Any, Any]:
+    def _place(self, table: str, source: Mapping[str, str]) -> Position:
         if table not in self._after:
             stored = self.context.offset(source) or {}
             self._after[table] = (stored.get("timestamp"), stored.get("incrementing"))
         return self._after[table]
 
     def _record(
-        self, source: Mapping[str, str], place: tuple[Any, Any], topic: str, row: Row
+        self, source: Mapping[str, str], place: Position, topic: str, row: Row
     ) -> SourceRecord:
         offset = {"timestamp": place[0], "incrementing": place[1]}
         return SourceRecord(source, offset, topic, dict(row))
 
-    def stop(self) -> None:
-        self._drop()
 
-
-def _value(row: Row, column: str) -> Any:
+def _value(row: Row, column: str) -> Value:
     """A row's value; the column's name may differ in case. Raises DatabaseError."""
     if not column:
         return None
@@ -227,13 +245,9 @@ def _value(row: Row, column: str) -> Any:
     raise DatabaseError(f"there is no column {column}, only {', '.join(row)}")
 
 
-class JdbcSource(SourceConnector):
+class JdbcSource(JdbcConnector, SourceConnector):
     settings = SourceConfig
     task_class = JdbcSourceTask
-
-    def start(self, properties: Mapping[str, str]) -> None:
-        super().start(properties)
-        database_class(properties["connection.url"])
 
     def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
         """The tables, divided among the tasks."""
@@ -296,11 +310,10 @@ class JdbcSinkConfig(ConnectionConfig):
             )
 
 
-class JdbcSinkTask(SinkTask):
+class JdbcSinkTask(JdbcTask, SinkTask):
     def start(self, properties: Mapping[str, str]) -> None:
         self._properties = dict(properties)
         self._config = JdbcSinkConfig.from_properties(properties)
-        self._database: Database | None = None
         self._failures = 0
 
     def put(self, records: Sequence[SinkRecord]) -> None:
@@ -321,15 +334,13 @@ class JdbcSinkTask(SinkTask):
         self._failures = 0
 
     def _write(self, records: Sequence[SinkRecord]) -> None:
-        if self._database is None:
-            url = self._config.connection_url
-            self._database = database_class(url)(url, self._properties, self.context.name)
+        database = self._connected()
         tables: dict[str, list[SinkRecord]] = {}
         for record in records:
             name = self._config.table_name_format.replace("${topic}", record.topic)
             tables.setdefault(name, []).append(record)
         for table, own in tables.items():
-            self._write_table(self._database, table, own)
+            self._write_table(database, table, own)
 
     def _write_table(self, database: Database, table: str, records: Sequence[SinkRecord]) -> None:
         made = [rows_of(record, self._config) for record in records]
@@ -378,16 +389,8 @@ class JdbcSinkTask(SinkTask):
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Does nothing: ``put`` has written everything."""
 
-    def stop(self) -> None:
-        if self._database is not None:
-            try:
-                self._database.close()
-            except DatabaseError:
-                logger.debug("A lost database", exc_info=True)
-            self._database = None
 
-
-def _first(rows: Sequence[Row], name: str) -> Any:
+def _first(rows: Sequence[Row], name: str) -> Value:
     return next((row[name] for row in rows if row.get(name) is not None), None)
 
 
@@ -425,10 +428,6 @@ def rows_of(record: SinkRecord, config: JdbcSinkConfig) -> tuple[tuple[str, ...]
     return keys, row, gone
 
 
-class JdbcSink(SinkConnector):
+class JdbcSink(JdbcConnector, SinkConnector):
     settings = JdbcSinkConfig
     task_class = JdbcSinkTask
-
-    def start(self, properties: Mapping[str, str]) -> None:
-        super().start(properties)
-        database_class(properties["connection.url"])

@@ -12,8 +12,8 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from kafka08.connect.interface import Place
 from kafka08.errors import ConfigError
 from kafka08.runtime import Lock
 
@@ -36,7 +36,7 @@ def replace_file(path: Path, data: bytes) -> None:
         os.close(handle)
 
 
-def key_of(name: str, source: Mapping[str, Any]) -> str:
+def key_of(name: str, source: Place) -> str:
     return json.dumps([name, dict(source)], sort_keys=True)
 
 
@@ -49,7 +49,7 @@ class OffsetFile:
     def __init__(self, path: str, lock: Lock) -> None:
         self._path = Path(path)
         self._lock = lock
-        self._offsets: dict[str, Any] = {}
+        self._offsets: dict[str, Place] = {}
         self._guard = -1
         try:
             self._open()
@@ -75,11 +75,10 @@ class OffsetFile:
                 raise ValueError("it does not hold offsets")
             self._offsets = found
 
-    def read(self, name: str, source: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        found: Mapping[str, Any] | None = self._offsets.get(key_of(name, source))
-        return found
+    def read(self, name: str, source: Place) -> Place | None:
+        return self._offsets.get(key_of(name, source))
 
-    def write(self, name: str, offsets: Mapping[str, Mapping[str, Any]]) -> None:
+    def write(self, name: str, offsets: Mapping[str, Place]) -> None:
         """Store offsets by the JSON of their sources: all of them, or none if it raises OSError."""
         with self._lock:
             updated = dict(self._offsets)

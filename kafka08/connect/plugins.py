@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka08.errors import ConfigError
+
+T = TypeVar("T")
 
 # Short name -> module.Class. A JVM class name is recognised by its last part.
 CONNECTORS = {
@@ -34,7 +36,7 @@ def load(path: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
-def find(option: str, text: str, known: Mapping[str, str], base: type) -> type[Any]:
+def find(option: str, text: str, known: Mapping[str, str], base: type[T]) -> type[T]:
     """The subclass of ``base`` that an option names. Raises ConfigError naming both."""
     word = text.rpartition(".")[2] if text.startswith(_JVM) else text
     path = known.get(word) or known.get(word.removesuffix("Connector")) or text

@@ -35,11 +35,13 @@ DISCOVER_S = 10.0
 
 
 class Supply(NamedTuple):
-    """Reads a sink's messages from the brokers. ``share`` is (this task, number of tasks)."""
+    """Reads a sink's messages from the brokers. ``share`` is (this task, number of tasks); the
+    worker's tasks share ``cluster``."""
 
     key_converter: Converter
     value_converter: Converter
     endpoints: Sequence[Endpoint]
+    cluster: ClusterClient
     config: SinkConfig
     consumer: ConsumerConfig
     share: tuple[int, int]
@@ -60,9 +62,7 @@ class SinkRunner(Runner):
         super().__init__(*args)
         self._supply = supply
         consumer, runtime = supply.consumer, self._runtime
-        self._cluster = ClusterClient(
-            list(supply.endpoints), client_id=consumer.client_id, runtime=runtime
-        )
+        self._cluster = supply.cluster
 
         def brokers() -> list[Broker]:
             return [Broker(-1, host, port) for host, port in supply.endpoints]
@@ -200,4 +200,3 @@ class SinkRunner(Runner):
                 self._flush()
         finally:
             self._consumer.offsets.disconnect()
-            self._cluster.close()

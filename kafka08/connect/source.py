@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kafka08.connect.converters import Converter
@@ -49,7 +49,7 @@ class SourceRunner(Runner):
         self._producer: KafkaProducer | None = None
         self._sent: deque[tuple[RecordFuture, str, Place]] = deque()
         self._acknowledged: dict[str, Place] = {}
-        self._source: tuple[Mapping[str, Any], str] = ({}, "{}")
+        self._source: tuple[Place, str] = ({}, "{}")
         self._next_flush = 0.0
 
     def begin(self) -> None:

@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
@@ -20,6 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BinaryType,
+    DataType,
     DateType,
     DecimalType,
     StringType,
@@ -30,8 +30,9 @@ from pyspark.sql.types import (
 )
 
 from kafka08.connect.database import DatabaseError, Query, Row, quoted, table_name
-from kafka08.connect.interface import ConnectError
+from kafka08.connect.interface import ConnectError, Value
 from kafka08.spark.errors import JobError
+from kafka08.spark.hadoop import Java
 from kafka08.spark.sessions import session
 
 TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
@@ -54,7 +55,7 @@ class SparkDatabase:
                 self._spark = session(properties, properties.get("connection.jar", ""))
             except JobError as error:
                 raise ConnectError(str(error)) from None
-            jvm: Any = self._spark.sparkContext._jvm
+            jvm: Java = self._spark.sparkContext._jvm
             if "driver" in self._options:
                 jvm.java.lang.Class.forName(self._options["driver"])
             login = jvm.java.util.Properties()
@@ -213,7 +214,7 @@ def _by_fields(
     return found
 
 
-def _ddl(about: Any, number: int) -> str:
+def _ddl(about: Java, number: int) -> str:
     name, size = about.getColumnTypeName(number), about.getPrecision(number)
     if "()" in name:  # Derby: VARCHAR () FOR BIT DATA
         return str(name.replace("()", f"({size})"))
@@ -224,8 +225,8 @@ def _ddl(about: Any, number: int) -> str:
     return str(name)
 
 
-def _conditions(query: Query, types: Mapping[str, Any]) -> Iterator[Column]:
-    def literal(value: Any, name: str) -> Column:
+def _conditions(query: Query, types: Mapping[str, DataType]) -> Iterator[Column]:
+    def literal(value: Value, name: str) -> Column:
         return F.lit(value).cast(types[name.lower()])
 
     moment, number = query.after
@@ -255,7 +256,7 @@ def _plain(field: StructField) -> Column:
     return column
 
 
-def _text(value: Any) -> Any:
+def _text(value: object) -> str:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     return str(value)

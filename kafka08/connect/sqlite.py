@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from kafka08.connect.database import DatabaseError, Query, Row, quoted, table_name
+from kafka08.connect.interface import Value
 
 
 class SqliteDatabase:
@@ -28,11 +28,11 @@ class SqliteDatabase:
             ]
 
     @contextmanager
-    def _transaction(self) -> Iterator[Callable[..., Any]]:
+    def _transaction(self) -> Iterator[None]:
         with _errors():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
-                yield self._connection.executemany
+                yield
                 self._connection.execute("COMMIT")
             except BaseException:
                 self._connection.rollback()
@@ -59,7 +59,8 @@ class SqliteDatabase:
     ) -> None:
         where = " AND ".join(f"{quoted(key)} = ?" for key in keys)
         names, marks = ", ".join(map(quoted, columns)), ", ".join("?" for _ in columns)
-        with self._transaction() as many:
+        many = self._connection.executemany
+        with self._transaction():
             if keys:
                 old = [tuple(row[key] for key in keys) for row in (*rows, *gone)]
                 many(f"DELETE FROM {table_name(table)} WHERE {where}", old)
@@ -70,13 +71,13 @@ class SqliteDatabase:
         self._connection.close()
 
 
-def select(query: Query) -> tuple[str, list[Any]]:
+def select(query: Query) -> tuple[str, list[Value]]:
     """SQL with ``?`` for values, in SQLite's dialect."""
     source = query.source if query.source.startswith("(") else table_name(query.source)
     timestamp, incrementing = quoted(query.timestamp), quoted(query.incrementing)
     moment, number = query.after
     conditions: list[str] = []
-    values: list[Any] = []
+    values: list[Value] = []
     if query.timestamp:
         conditions.append(f"{timestamp} IS NOT NULL")
         if query.delay_ms:

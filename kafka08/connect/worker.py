@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka08.client.cluster import ClusterClient, parse_broker_list
 from kafka08.client.security import ClientSecurity, runtime_of
@@ -64,6 +64,12 @@ class Worker:
         self._runtime = runtime or runtime_of(properties)
         _check_security(properties)
         self._endpoints = parse_broker_list(self.config.bootstrap_servers)
+        self._cluster = ClusterClient(
+            self._endpoints,
+            client_id="kafka08-connect",
+            timeout_ms=10000,
+            runtime=self._runtime,
+        )
         KafkaProducerConfig.of(self._producer_settings())
         self._changed = self._runtime.event()
         self._planned: list[CheckedConnector] = []
@@ -130,12 +136,11 @@ class Worker:
         return self
 
     def _check_brokers(self) -> None:
-        with ClusterClient(self._endpoints, timeout_ms=10000, runtime=self._runtime) as cluster:
-            try:
-                cluster.fetch_metadata([])
-            except (OSError, KafkaError) as error:
-                value = ",".join(self.config.bootstrap_servers)
-                raise ConfigError(f"{SERVERS} has value {value}: {error}") from None
+        try:
+            self._cluster.fetch_metadata([])
+        except (OSError, KafkaError) as error:
+            value = ",".join(self.config.bootstrap_servers)
+            raise ConfigError(f"{SERVERS} has value {value}: {error}") from None
 
     def _runner(
         self,
@@ -160,6 +165,7 @@ class Worker:
             supply = Supply(
                 *planned.converters,
                 self._endpoints,
+                self._cluster,
                 planned.sink,
                 planned.consumer,
                 share,
@@ -177,13 +183,12 @@ class Worker:
 
     def _producer(self, properties: Mapping[str, str], context: Context) -> KafkaProducer:
         if properties.get("topic"):
-            with ClusterClient(self._endpoints, runtime=self._runtime) as cluster:
-                topics = [properties["topic"]]
-                await_topics(cluster, topics, "topic", context.stopping, self._runtime)
+            topics = [properties["topic"]]
+            await_topics(self._cluster, topics, "topic", context.stopping, self._runtime)
         settings = {"client.id": context.name, **self._producer_settings()}
         return KafkaProducer(settings, runtime=self._runtime)
 
-    def _producer_settings(self) -> dict[str, Any]:
+    def _producer_settings(self) -> dict[str, object]:
         given = with_prefix(self._properties, "producer.")
         return {**PRODUCER, **given, SERVERS: self.config.bootstrap_servers}
 
@@ -211,6 +216,7 @@ class Worker:
                 logger.error("Graceful stop of task %s failed.", runner.id)
         for planned in self._planned:
             planned.connector.stop()
+        self._cluster.close()
         if self._offsets is not None:
             self._offsets.close()
             self._offsets = None

@@ -33,7 +33,7 @@ from tests.fakes.runtime import FakeRuntime
 T = TopicPartition("t", 0)
 
 
-class Fetchers:
+class StartedFetchers:
     def __init__(self) -> None:
         self.started: dict[TopicPartition, int] = {}
 
@@ -75,7 +75,7 @@ class Recording(SinkTask):
         self.events.append(("flush", dict(offsets)))
 
 
-class Setup:
+class SinkSetup:
     def __init__(self, *, json: bool = False, **config: str) -> None:
         self.events: list[Any] = []
         self.runtime = FakeRuntime()
@@ -85,10 +85,13 @@ class Setup:
         options = {
             key.replace("_", "."): value for key, value in (config or {"topics": "t"}).items()
         }
+        self.cluster = FakeCluster([Broker(0, "h", 1)])
+        clients: Any = {"runtime": self.runtime, "channel": self.cluster.channel}
         supply = Supply(
             StringConverter({}, "key.converter"),
             kind({}, "value.converter"),
             [("h", 1)],
+            ClusterClient([("h", 1)], **clients),
             SinkConfig.from_properties(options),
             consumer,
             (0, 1),
@@ -98,16 +101,13 @@ class Setup:
         self.runner = SinkRunner(supply, self.task, {}, context, self.runtime, self.runtime.event())
         it: Any = self.runner
         self.commit_answer: int | Exception = 0
-        self.cluster = FakeCluster([Broker(0, "h", 1)])
         self.cluster.script = self._answer
         self.create("t", 2)
-        clients: Any = {"runtime": self.runtime, "channel": self.cluster.channel}
-        it._cluster = ClusterClient([("h", 1)], **clients)
         parts = it._consumer
         parts.offsets = CoordinatorOffsets(
             "connect-s", lambda: list(self.cluster.brokers.values()), **clients
         )
-        self.fetchers = parts.fetchers = Fetchers()
+        self.fetchers = parts.fetchers = StartedFetchers()
         self.stream = parts.stream = Stream()
         self.runner.begin()
 
@@ -143,7 +143,7 @@ class Setup:
 
 
 def test_flushed_before_it_is_committed() -> None:
-    it = Setup()
+    it = SinkSetup()
     it.send(b"a", b"b")
     it.runner.step()
     assert it.events == [("put", ["a", "b"])]
@@ -156,7 +156,7 @@ def test_flushed_before_it_is_committed() -> None:
 
 
 def test_starts_at_committed_offsets_or_where_the_task_knows_better() -> None:
-    it = Setup()
+    it = SinkSetup()
     it.task.better = {T: 9}
     it.runner.step()
     assert it.fetchers.started == {T: 9, TopicPartition("t", 1): 5}
@@ -167,7 +167,7 @@ def test_starts_at_committed_offsets_or_where_the_task_knows_better() -> None:
 
 
 def test_topics_by_regex_without_internal_ones() -> None:
-    it = Setup(topics_regex=".*t.*")
+    it = SinkSetup(topics_regex=".*t.*")
     for topic in ("other", "__consumer_offsets", "x"):
         it.create(topic, 1)
     it.runner.step()
@@ -175,7 +175,7 @@ def test_topics_by_regex_without_internal_ones() -> None:
 
 
 def test_what_is_to_be_put_again_is_not_committed_yet() -> None:
-    it = Setup()
+    it = SinkSetup()
     it.task.failures = [RetriableError("busy"), RetriableError("busy")]
     it.send(b"a")
     it.runner.step()
@@ -183,7 +183,7 @@ def test_what_is_to_be_put_again_is_not_committed_yet() -> None:
 
 
 def test_stopped_between_two_tries() -> None:
-    it = Setup()
+    it = SinkSetup()
     it.task.failures = [RetriableError("busy")] * 9
     it.send(b"a")
     it.runtime.while_waiting = [it.runner.ask_stop]
@@ -193,7 +193,7 @@ def test_stopped_between_two_tries() -> None:
 
 
 def test_a_commit_that_fails_is_repeated() -> None:
-    it = Setup()
+    it = SinkSetup()
     it.send(b"a")
     it.commit_answer = ConnectionRefusedError("away")
     it.runner.step()
@@ -210,7 +210,7 @@ def test_a_commit_that_fails_is_repeated() -> None:
 
 
 def test_a_flush_that_fails_commits_nothing() -> None:
-    it = Setup()
+    it = SinkSetup()
     it.send(b"a")
     it.runner.step()
     it.task.failures = [ConnectError("disk full")]
@@ -223,7 +223,7 @@ def test_a_flush_that_fails_commits_nothing() -> None:
 
 
 def test_the_end_flushes_and_commits() -> None:
-    it = Setup()
+    it = SinkSetup()
     it.send(b"a")
     it.runner.step()
     it.runner.finish()
@@ -231,7 +231,7 @@ def test_the_end_flushes_and_commits() -> None:
 
 
 def test_a_message_that_cannot_be_converted_is_named() -> None:
-    it = Setup(json=True)
+    it = SinkSetup(json=True)
     it.send(b"{", start=12)
     with pytest.raises(DataError, match="offset 12 of t-0"):
         it.runner.step()

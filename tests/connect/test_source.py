@@ -28,7 +28,7 @@ class Offsets:
         self.written.append(dict(offsets))
 
 
-class Counting(SourceTask):
+class ThreeRecords(SourceTask):
     """Three records, then nothing."""
 
     commits = 0
@@ -46,14 +46,14 @@ class Counting(SourceTask):
         self.commits += 1
 
 
-class Setup:
+class SourceSetup:
     def __init__(self) -> None:
         # Each partition has its own broker, and each request one record.
         self.driver = Driver(
             brokers=2, max_request_size=30, max_in_flight_requests_per_connection=1
         )
         self.driver.cluster.leaders[TopicPartition("t", 1)] = 1
-        self.offsets, self.task = Offsets(), Counting()
+        self.offsets, self.task = Offsets(), ThreeRecords()
         runtime = self.driver.runtime
         self.context = Context("c-0", runtime.event())
         converter = StringConverter({}, "value.converter")
@@ -68,7 +68,7 @@ class Setup:
 
 
 def test_offsets_follow_acknowledgements_in_order() -> None:
-    it = Setup()
+    it = SourceSetup()
     it.step()
     it.driver.write()
     assert it.offsets.written == []
@@ -88,7 +88,7 @@ def test_offsets_follow_acknowledgements_in_order() -> None:
 
 
 def test_nothing_behind_a_failure_is_remembered() -> None:
-    it = Setup()
+    it = SourceSetup()
     it.step()
     it.driver.cluster.script = failing(0, MessageSizeTooLargeError.code)
     it.driver.run()
@@ -101,7 +101,7 @@ def test_nothing_behind_a_failure_is_remembered() -> None:
 
 
 def test_a_full_disk_is_tried_again() -> None:
-    it = Setup()
+    it = SourceSetup()
     it.step()
     it.driver.run()
     it.driver.run()
@@ -113,7 +113,7 @@ def test_a_full_disk_is_tried_again() -> None:
 
 
 def test_a_failing_task_keeps_its_error_and_is_stopped() -> None:
-    it = Setup()
+    it = SourceSetup()
 
     def fail() -> list[SourceRecord]:
         raise ValueError("gone")

@@ -23,7 +23,7 @@ class CountingTask(JobTask):
             raise ValueError("enough")
 
 
-class Counting(JobConnector):
+class CountingJob(JobConnector):
     task_class = CountingTask
 
 
@@ -97,7 +97,7 @@ def test_no_broker_is_an_error_that_names_the_option(tmp_path: Path) -> None:
 def test_jobs_run_until_they_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Worker, "_check_brokers", lambda self: None)
     made = worker(tmp_path)
-    made.add({"name": "j", "connector.class": f"{__name__}.Counting"})
+    made.add({"name": "j", "connector.class": f"{__name__}.CountingJob"})
     made.start()
     assert made.wait(timeout=10)
     made.stop()

@@ -22,7 +22,7 @@ from zk import znodes
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-class World:
+class GroupWorld:
     """One ZooKeeper, a topic of two partitions whose logs reach from 0 to 100."""
 
     def __init__(self) -> None:
@@ -50,8 +50,8 @@ class World:
         return {int(n): self.ensemble.text(f"{path}/{n}") for n in self.ensemble.below(path)}
 
 
-class Member:
-    def __init__(self, world: World, name: str = "a", **settings: Any) -> None:
+class JoinedDriver:
+    def __init__(self, world: GroupWorld, name: str = "a", **settings: Any) -> None:
         self.world = world
         self.alive = True
         self.zk = Session(world.ensemble)
@@ -82,12 +82,12 @@ class Member:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> GroupWorld:
+    return GroupWorld()
 
 
-def test_nothing_before_joining_all_after(world: World) -> None:
-    one = Member(world)
+def test_nothing_before_joining_all_after(world: GroupWorld) -> None:
+    one = JoinedDriver(world)
     assert one.positions == {}
     one.work()
     assert one.positions == {P0: 0, P1: 0}
@@ -95,22 +95,22 @@ def test_nothing_before_joining_all_after(world: World) -> None:
     assert '"subscription":{"t":1}' in world.ensemble.text("/consumers/g/ids/g_a")
 
 
-def test_where_to_begin(world: World) -> None:
+def test_where_to_begin(world: GroupWorld) -> None:
     world.reach(10, 100)
     world.ensemble.put("/consumers/g/offsets/t/0", b"42")
     world.ensemble.put("/consumers/g/offsets/t/1", b"5")
-    one = Member(world)
+    one = JoinedDriver(world)
     one.work()
     assert one.positions == {P0: 42, P1: 10}
     one.alive = False
     one.work()
-    two = Member(world, "b", auto_offset_reset="largest")
+    two = JoinedDriver(world, "b", auto_offset_reset="largest")
     two.work()
     assert two.positions == {P0: 42, P1: 10}, "where the first began"
 
 
-def test_a_batch_is_committed_when_it_succeeded(world: World) -> None:
-    one = Member(world)
+def test_a_batch_is_committed_when_it_succeeded(world: GroupWorld) -> None:
+    one = JoinedDriver(world)
     one.work()
     assert one.batch(1, Range(*P0, 0, 7), Range(*P1, 0, 0), ok=None)
     assert one.positions == {P0: 7, P1: 0}
@@ -123,8 +123,8 @@ def test_a_batch_is_committed_when_it_succeeded(world: World) -> None:
 
 
 @pytest.mark.scenario("spark-18")
-def test_a_second_member_gets_its_share_after_a_drain(world: World) -> None:
-    one, two = Member(world), Member(world, "b")
+def test_a_second_member_gets_its_share_after_a_drain(world: GroupWorld) -> None:
+    one, two = JoinedDriver(world), JoinedDriver(world, "b")
     one.work()
     two.work()
     assert two.positions == {}
@@ -136,17 +136,17 @@ def test_a_second_member_gets_its_share_after_a_drain(world: World) -> None:
     assert world.owners() == {0: "g_a-0", 1: "g_b-0"}
 
 
-def test_a_batch_planned_across_a_rebalance_is_refused(world: World) -> None:
-    one = Member(world)
+def test_a_batch_planned_across_a_rebalance_is_refused(world: GroupWorld) -> None:
+    one = JoinedDriver(world)
     one.work()
     token, _ = one.member.positions()
-    Member(world, "b").work()
+    JoinedDriver(world, "b").work()
     one.work()
     assert not one.member.plan(token, 1, [Range(*P0, 0, 5)])
 
 
-def test_a_batch_that_takes_too_long_is_not_committed_any_more(world: World) -> None:
-    one, two = Member(world), Member(world, "b")
+def test_a_batch_that_takes_too_long_is_not_committed_any_more(world: GroupWorld) -> None:
+    one, two = JoinedDriver(world), JoinedDriver(world, "b")
     one.work()
     one.batch(1, Range(*P1, 0, 7), ok=None)
     two.work()
@@ -157,8 +157,8 @@ def test_a_batch_that_takes_too_long_is_not_committed_any_more(world: World) -> 
     assert two.positions == {P1: 0}
 
 
-def test_after_the_end_of_a_session_nothing_old_is_committed(world: World) -> None:
-    one = Member(world)
+def test_after_the_end_of_a_session_nothing_old_is_committed(world: GroupWorld) -> None:
+    one = JoinedDriver(world)
     one.work()
     one.batch(1, Range(*P0, 0, 7), ok=None)
     one.zk.expire()
@@ -169,9 +169,9 @@ def test_after_the_end_of_a_session_nothing_old_is_committed(world: World) -> No
     assert world.owners() == {0: "g_a-0", 1: "g_a-0"}
 
 
-def test_a_recovered_batch_is_gone_on_from(world: World) -> None:
+def test_a_recovered_batch_is_gone_on_from(world: GroupWorld) -> None:
     world.ensemble.put("/consumers/g/offsets/t/0", b"5")
-    one = Member(world)
+    one = JoinedDriver(world)
     one.member.recovered(1, [Range(*P0, 5, 9)])
     one.member.submitted(1)
     one.work()
@@ -180,9 +180,9 @@ def test_a_recovered_batch_is_gone_on_from(world: World) -> None:
     assert world.offset(0) == "9"
 
 
-def test_an_old_batch_made_again_for_a_window_holds_nothing_up(world: World) -> None:
+def test_an_old_batch_made_again_for_a_window_holds_nothing_up(world: GroupWorld) -> None:
     world.ensemble.put("/consumers/g/offsets/t/0", b"5")
-    one = Member(world)
+    one = JoinedDriver(world)
     one.member.recovered(1, [Range(*P0, 0, 5)])
     one.work()
     one.batch(2, Range(*P0, 5, 9))
@@ -190,8 +190,8 @@ def test_an_old_batch_made_again_for_a_window_holds_nothing_up(world: World) -> 
 
 
 @pytest.mark.scenario("spark-20")
-def test_leaving_when_the_batches_end(world: World) -> None:
-    one = Member(world)
+def test_leaving_when_the_batches_end(world: GroupWorld) -> None:
+    one = JoinedDriver(world)
     one.work()
     one.batch(1, Range(*P0, 0, 7))
     one.alive = False

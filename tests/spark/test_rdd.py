@@ -23,7 +23,7 @@ from tests.spark.cluster import ONE, T, refused
 PARAMS = SourceParams((("h", 9092),), option=BOOTSTRAP)
 
 
-class Reader:
+class AskedReader:
     """Stands for RangeReader: nothing to read, or nobody to ask."""
 
     asked: list[tuple[int, Broker | None]] = []
@@ -33,17 +33,17 @@ class Reader:
         self._retries = retries
 
     def read(self, wanted: Range, leader: Broker | None) -> Iterator[list[Message]]:
-        Reader.asked.append((self._retries, leader))
-        if Reader.down:
+        AskedReader.asked.append((self._retries, leader))
+        if AskedReader.down:
             raise refused()
         yield [Message(0, None, b"v", 0, 0, 0, 0)]
 
 
 @pytest.fixture(autouse=True)
 def _readers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(params, "RangeReader", Reader)
-    monkeypatch.setattr(Reader, "asked", [])
-    monkeypatch.setattr(Reader, "down", False)
+    monkeypatch.setattr(params, "RangeReader", AskedReader)
+    monkeypatch.setattr(AskedReader, "asked", [])
+    monkeypatch.setattr(AskedReader, "down", False)
 
 
 def run(monkeypatch: pytest.MonkeyPatch, attempt: int, **options: Any) -> list[Any]:
@@ -68,11 +68,11 @@ def test_the_known_leader_is_for_first_attempts(
     monkeypatch: pytest.MonkeyPatch, attempt: int, strict: bool, asked: Any
 ) -> None:
     assert run(monkeypatch, attempt, strict=strict) == [(None, "v")]
-    assert Reader.asked == [asked]
+    assert AskedReader.asked == [asked]
 
 
 def test_brokers_that_do_not_answer_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Reader, "down", True)
+    monkeypatch.setattr(AskedReader, "down", True)
     with pytest.raises(UnreachableError, match=r"bootstrap\.servers has value h:9092: gone"):
         run(monkeypatch, 0)
 
