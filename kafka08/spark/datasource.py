@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
@@ -121,5 +120,5 @@ class Kafka08DataSource(DataSource):
         return source_options(self.options, streaming=streaming)
 
 
-def _types(schema: Any) -> dict[str, str]:
+def _types(schema: StructType) -> dict[str, str]:
     return {field.name: field.dataType.simpleString() for field in schema}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
 
 try:
     from pyspark import SparkContext
@@ -38,6 +37,7 @@ from kafka08.spark.streams import KafkaDStream, KafkaTransformedDStream
 from kafka08.spark.values import (
     Broker,
     Decoder,
+    Element,
     KafkaMessageAndMetadata,
     OffsetRange,
     TopicAndPartition,
@@ -59,7 +59,7 @@ __all__ = [
 ]
 
 CREATION_RETRIES = 1
-Handler = Callable[[KafkaMessageAndMetadata], Any]
+Handler = Callable[[KafkaMessageAndMetadata], Element]
 
 
 class KafkaUtils:
@@ -75,7 +75,7 @@ class KafkaUtils:
         storageLevel: StorageLevel = StorageLevel.MEMORY_AND_DISK_2,
         keyDecoder: Decoder = utf8_decoder,
         valueDecoder: Decoder = utf8_decoder,
-    ) -> DStream[Any]:
+    ) -> DStream[Element]:
         """A stream of (key, value) that consumes as a member of ``groupId``.
 
         ``topics``: topic -> consumer threads, which is this member's weight in the group.

@@ -10,13 +10,13 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
 
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
     QueryStartedEvent,
     QueryTerminatedEvent,
+    SourceProgress,
     StreamingQueryListener,
 )
 
@@ -36,7 +36,7 @@ logger = logging.getLogger("kafka08.spark.listener")
 Commit = Callable[[Mapping[TopicPartition, int]], object]
 
 
-def offsets_behind_latest(source: Any) -> dict[str, str]:
+def offsets_behind_latest(source: SourceProgress) -> dict[str, str]:
     """How many messages a query has still to read, from a source of its progress
     (``query.lastProgress.sources[0]``).
 
@@ -151,7 +151,6 @@ class _Store:
 def _offsets(text: str | None) -> dict[TopicPartition, int]:
     """The offsets at a source's end; empty for sources of other kinds."""
     try:
-        found: Any = json.loads(text or "")
-        return from_json(found)
+        return from_json(json.loads(text or ""))
     except (ValueError, ConfigError):
         return {}

@@ -158,7 +158,7 @@ class DriverMember:
         self._worker.start()
         return self
 
-    def _on_change(self, event: Any) -> None:
+    def _on_change(self, event: object) -> None:
         self._changed.set()
 
     def _on_state(self, state: SessionState) -> None:

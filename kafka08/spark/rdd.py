@@ -10,18 +10,21 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pyspark import RDD, SparkContext, TaskContext
 from pyspark.core.rdd import PipelinedRDD
+from pyspark.serializers import Serializer
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.message.entry import AnyMessage
+from kafka08.spark.hadoop import Java
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range
 from kafka08.spark.reader import RETRIES
 from kafka08.spark.values import (
     Decoder,
+    Element,
     KafkaMessageAndMetadata,
     OffsetRange,
     to_offset_range,
@@ -37,9 +40,9 @@ class Elements(NamedTuple):
 
     key_decoder: Decoder = utf8_decoder
     value_decoder: Decoder = utf8_decoder
-    handler: Callable[[KafkaMessageAndMetadata], Any] | None = None
+    handler: Callable[[KafkaMessageAndMetadata], Element] | None = None
 
-    def of(self, wanted: Range, messages: Iterable[AnyMessage]) -> list[Any]:
+    def of(self, wanted: Range, messages: Iterable[AnyMessage]) -> list[Element]:
         key, value = self.key_decoder, self.value_decoder
         if self.handler is None:
             return [(key(each.key), value(each.value)) for each in messages]
@@ -75,7 +78,7 @@ class ReadTask:
         self._leaders = dict(leaders)
         self._elements = elements
 
-    def __call__(self, index: int, iterator: Iterable[Any]) -> Iterator[Any]:
+    def __call__(self, index: int, iterator: Iterable[object]) -> Iterator[Element]:
         for _ in iterator:  # empty, and read to its end so that the worker can be used again
             pass
         wanted = self._ranges[index]
@@ -91,7 +94,7 @@ class ReadTask:
             yield from reader.read(wanted, leader)
 
 
-class KafkaRDD(RDD[Any]):
+class KafkaRDD(RDD[Element]):
     """An RDD that knows the offsets it stands for."""
 
     def offsetRanges(self) -> list[OffsetRange]:
@@ -99,10 +102,10 @@ class KafkaRDD(RDD[Any]):
         return [to_offset_range(each) for each in planned.ranges(self.id())]
 
 
-class PlannedRDD(PipelinedRDD[Any, Any], KafkaRDD):
+class PlannedRDD(PipelinedRDD[Element, Element], KafkaRDD):
     """A KafkaRDD made here, not yet seen by the JVM."""
 
-    def __init__(self, prev: RDD[Any], task: Any, ranges: Sequence[Range]) -> None:
+    def __init__(self, prev: RDD[Element], task: ReadTask, ranges: Sequence[Range]) -> None:
         super().__init__(prev, task)
         self._ranges = list(ranges)
 
@@ -131,7 +134,7 @@ class PlannedRdds:
         with self._lock:
             return self._ranges.get(rdd_id, [])
 
-    def rdd(self, jrdd: Any, sc: SparkContext, deserializer: Any) -> KafkaRDD:
+    def rdd(self, jrdd: Java, sc: SparkContext, deserializer: Serializer) -> KafkaRDD:
         """The RDD behind a Java one, for TransformFunction."""
         with self._lock:
             found = self._rdds.get(jrdd.id())
@@ -146,7 +149,7 @@ class PlannedRdds:
 planned = PlannedRdds()
 
 
-def planned_rdd(jrdd: Any, sc: SparkContext, deserializer: Any) -> KafkaRDD:
+def planned_rdd(jrdd: Java, sc: SparkContext, deserializer: Serializer) -> KafkaRDD:
     """``planned.rdd`` as a function of this module, which checkpoints name instead of copying."""
     return planned.rdd(jrdd, sc, deserializer)
 
@@ -169,5 +172,5 @@ def make_rdd(
 
 def attempts(sc: SparkContext) -> int:
     """How often Spark tries a task: once with the master ``local[N]``."""
-    jsc: Any = sc._jsc
+    jsc: Java = sc._jsc
     return int(jsc.sc().taskScheduler().maxTaskFailures())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from pyspark import SparkContext
 from pyspark.storagelevel import StorageLevel
@@ -19,11 +18,13 @@ from kafka08.client.security import ClientSecurity
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.spark import contexts
+from kafka08.spark.hadoop import Java
 from kafka08.spark.member import DriverMember, check_topics
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range, split_total
 from kafka08.spark.rdd import Elements, PlannedRDD, make_rdd
 from kafka08.spark.streams import BatchPlanner, StreamRun, conf_of, planned_stream
+from kafka08.spark.values import Element
 
 logger = logging.getLogger("kafka08.spark.receiver")
 
@@ -73,7 +74,7 @@ class GroupRun(StreamRun):
             logger.info("Lost the connection to Spark: %s", error)
             return False
 
-    def _completed(self, batch_ms: int, ok: bool, info: Any) -> None:
+    def _completed(self, batch_ms: int, ok: bool, info: Java) -> None:
         self.member.completed(batch_ms, ok)
         if self.rate is not None:
             self.rate.completed(batch_ms, info)
@@ -149,10 +150,10 @@ def group_stream(
     topics: Mapping[str, int],
     storage_level: StorageLevel,
     elements: Elements,
-) -> DStream[Any]:
+) -> DStream[Element]:
     """The stream of what the group hands this driver, each batch kept at ``storage_level``."""
     planned = planned_stream(ssc, GroupPlanner(ssc, properties, topics, elements))
-    stream: DStream[Any] = DStream(planned._jdstream, ssc, ssc._sc.serializer)
+    stream: DStream[Element] = DStream(planned._jdstream, ssc, ssc._sc.serializer)
     if storage_level.useMemory or storage_level.useDisk:
         stream.persist(storage_level)
     return stream

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -23,6 +23,9 @@ from kafka08.spark.sink_options import BOOTSTRAP, HEADERS, SinkOptions
 
 logger = logging.getLogger("kafka08.spark.sink")
 
+# The values of a column, of the types that the option says.
+Cells: TypeAlias = list[Any]
+
 
 @dataclass
 class Written(WriterCommitMessage):
@@ -36,7 +39,7 @@ def send_all(options: SinkOptions, batches: Iterator[pa.RecordBatch]) -> Written
     with, and KafkaError for a row without a topic."""
     failures: list[BaseException] = []
 
-    def ended(metadata: Any, error: BaseException | None) -> None:
+    def ended(metadata: object, error: BaseException | None) -> None:
         if error is not None:
             failures.append(error)
 
@@ -69,10 +72,10 @@ class _Part(NamedTuple):
     """Rows for one topic; a column in which no row has anything is None."""
 
     topic: str
-    values: list[Any]
-    keys: list[Any] | None
-    partitions: list[Any] | None
-    headers: list[Any] | None
+    values: Cells
+    keys: Cells | None
+    partitions: Cells | None
+    headers: Cells | None
 
 
 def _records(options: SinkOptions, batches: Iterator[pa.RecordBatch]) -> Iterator[_Part]:
@@ -94,18 +97,18 @@ def _records(options: SinkOptions, batches: Iterator[pa.RecordBatch]) -> Iterato
             yield _Part(str(topic), [values[row] for row in its], *some)
 
 
-def _some(cells: list[Any] | None, rows: list[int]) -> list[Any] | None:
+def _some(cells: Cells | None, rows: list[int]) -> Cells | None:
     return None if cells is None else [cells[row] for row in rows]
 
 
-def _header_cells(batch: pa.RecordBatch) -> list[Any] | None:
+def _header_cells(batch: pa.RecordBatch) -> Cells | None:
     cells = _cells(batch, HEADERS)
     if cells is None:
         return None
     return [pairs and [(pair["key"], pair["value"]) for pair in pairs] for pairs in cells]
 
 
-def _cells(batch: pa.RecordBatch, name: str) -> list[Any] | None:
+def _cells(batch: pa.RecordBatch, name: str) -> Cells | None:
     """None for a column that is not there or holds nothing but nulls."""
     number = batch.schema.get_field_index(name)
     if number < 0:

@@ -7,7 +7,7 @@ is options and ranges.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -23,7 +23,7 @@ from pyspark.sql.streaming.datasource import (
 from kafka08.common import Broker
 from kafka08.spark.planner import Offsets, Range
 from kafka08.spark.source_options import SourceOptions
-from kafka08.spark.source_plan import SourcePlanner, from_json, to_json
+from kafka08.spark.source_plan import OffsetsJson, SourcePlanner, from_json, to_json
 from kafka08.spark.source_read import read_range
 
 
@@ -81,11 +81,11 @@ class SourceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._made: SourcePlanner | None = None
-        self._initial: dict[str, Any] | None = None
+        self._initial: OffsetsJson | None = None
         self._target: Offsets | None = None
         self._latest: Offsets | None = None
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return SourceStreamReader, (self._options,)  # executors need no connection of the planner's
 
     @property
@@ -94,7 +94,7 @@ class SourceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._made = SourcePlanner(self._options)
         return self._made
 
-    def initialOffset(self) -> dict[str, Any]:
+    def initialOffset(self) -> OffsetsJson:
         # Spark asks twice, and would skip what came in between.
         if self._initial is None:
             self._initial = to_json(self._planner.initial())
@@ -110,7 +110,7 @@ class SourceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         self._target = self._planner.latest({})
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+    def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:
         begin = from_json(start)
         if self._target is None:
             self._latest = self._planner.latest(begin)
@@ -123,16 +123,16 @@ class SourceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         least = self._options.min_offsets if wait else 0
         return to_json(self._planner.limited(begin, self._latest, most=most, least=least))
 
-    def reportLatestOffset(self) -> dict[str, Any] | None:
+    def reportLatestOffset(self) -> OffsetsJson | None:
         return to_json(self._latest) if self._latest else None
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+    def partitions(self, start: OffsetsJson, end: OffsetsJson) -> list[InputPartition]:
         return tasks(self._planner, from_json(start), from_json(end))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return run(self._options, partition)
 
-    def commit(self, end: dict[str, Any]) -> None:
+    def commit(self, end: OffsetsJson) -> None:
         """The checkpoint keeps the offsets; see ``listener`` for a group's."""
 
     def stop(self) -> None:

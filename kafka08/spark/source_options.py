@@ -11,6 +11,7 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from kafka08.client.cluster import Endpoint, parse_broker_list
@@ -78,40 +79,39 @@ _REFUSED = {
 }
 
 
-def _limit(key: str, doc: str) -> Any:
-    """0, which cannot be set, stands for no limit."""
-    return setting(key, kind=LONG, low=1, derive=lambda _: 0, doc=doc)
-
-
-def _number(key: str, default: Any, doc: str, low: int = 1) -> Any:
-    """``default``: a number, or the key of the setting that has it."""
-    derive = value_of(default) if isinstance(default, str) else None
-    return setting(key, default, LONG, low, derive=derive, doc=doc)
-
-
-def _truth(key: str, default: bool, doc: str) -> Any:
-    return setting(key, default, BOOLEAN_IN_ANY_CASE, doc=doc)
+# 0, which cannot be set, stands for no limit.
+_limit = partial(setting, kind=LONG, low=1, derive=lambda _: 0)
+_number = partial(setting, kind=LONG, low=1)
+_truth = partial(setting, kind=BOOLEAN_IN_ANY_CASE)
 
 
 class SourceSettings(Settings):
     """The options that are a number, a truth or a text each."""
 
-    max_offsets: int = _limit(MAX_OFFSETS, "messages of a batch at most")
-    min_offsets: int = _limit(MIN_OFFSETS, "messages that a batch waits for")
+    max_offsets: int = _limit(MAX_OFFSETS, doc="messages of a batch at most")
+    min_offsets: int = _limit(MIN_OFFSETS, doc="messages that a batch waits for")
     max_delay_ms: int = setting("maxTriggerDelay", 15 * 60 * 1000, DURATION, doc="but not longer")
-    min_partitions: int = _limit("minPartitions", "tasks of a batch at least")
-    max_records: int = _limit("maxRecordsPerPartition", "messages of a task at most")
-    fail_on_data_loss: bool = _truth("failOnDataLoss", True, "whether lost messages are an error")
-    retries: int = _number("fetchOffset.numRetries", 30, "of requests for offsets", low=0)
-    backoff_ms: int = _number("fetchOffset.retryIntervalMs", 1000, "the pause before a retry")
-    kafka_max_partition_fetch_bytes: int = _number(_NEW_FETCH_BYTES, 1 << 20, "its newer name")
-    fetch_bytes: int = _number(_FETCH_BYTES, _NEW_FETCH_BYTES, "bytes of a fetch from a partition")
-    kafka_request_timeout_ms: int = _number(_NEW_TIMEOUT, 30000, "its newer name")
-    timeout_ms: int = _number(_TIMEOUT, _NEW_TIMEOUT, "how long a broker may take to answer")
+    min_partitions: int = _limit("minPartitions", doc="tasks of a batch at least")
+    max_records: int = _limit("maxRecordsPerPartition", doc="messages of a task at most")
+    fail_on_data_loss: bool = _truth(
+        "failOnDataLoss", True, doc="whether lost messages are an error"
+    )
+    retries: int = _number("fetchOffset.numRetries", 30, doc="of requests for offsets", low=0)
+    backoff_ms: int = _number("fetchOffset.retryIntervalMs", 1000, doc="the pause before a retry")
+    kafka_max_partition_fetch_bytes: int = _number(_NEW_FETCH_BYTES, 1 << 20, doc="its newer name")
+    fetch_bytes: int = _number(
+        _FETCH_BYTES, derive=value_of(_NEW_FETCH_BYTES), doc="bytes of a fetch from a partition"
+    )
+    kafka_request_timeout_ms: int = _number(_NEW_TIMEOUT, 30000, doc="its newer name")
+    timeout_ms: int = _number(
+        _TIMEOUT, derive=value_of(_NEW_TIMEOUT), doc="how long a broker may take to answer"
+    )
     client_id: str = setting("kafka.client.id", "kafka08-spark", doc="sent to brokers")
-    starting_time: int | None = _number(_BY_TIME[STARTING][0], None, "of the first message", low=0)
-    ending_time: int | None = _number(_BY_TIME[ENDING][0], None, "of the last message", low=0)
-    include_headers: bool = _truth(HEADERS, False, "whether there is a column of headers")
+    starting_time: int | None = _number(
+        _BY_TIME[STARTING][0], None, doc="of the first message", low=0
+    )
+    ending_time: int | None = _number(_BY_TIME[ENDING][0], None, doc="of the last message", low=0)
+    include_headers: bool = _truth(HEADERS, False, doc="whether there is a column of headers")
     api_versions: bool = setting(
         API_VERSIONS,
         kind=BOOLEAN_IN_ANY_CASE,

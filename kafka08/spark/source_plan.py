@@ -8,8 +8,8 @@ from their beginning, and messages no longer in the log are an error, or a warni
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TypeAlias, TypeVar
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.client.requests import NO_OFFSET
@@ -33,6 +33,9 @@ from kafka08.spark.source_options import (
 )
 
 T = TypeVar("T")
+Named = TypeVar("Named", str, TopicPartition)
+# Topic -> partition -> offset, as in Spark's checkpoints.
+OffsetsJson: TypeAlias = dict[str, dict[str, int]]
 
 logger = logging.getLogger("kafka08.spark.source_plan")
 
@@ -263,15 +266,15 @@ def report_loss(options: SourceOptions, text: str) -> None:
     logger.warning("%s. Messages may be lost", text)
 
 
-def to_json(offsets: Offsets) -> dict[str, dict[str, int]]:
-    """As in Spark's checkpoints, always in one order: they are compared as text."""
-    found: dict[str, dict[str, int]] = {}
+def to_json(offsets: Offsets) -> OffsetsJson:
+    """Always in one order: they are compared as text."""
+    found: OffsetsJson = {}
     for tp in sorted(offsets):
         found.setdefault(tp.topic, {})[str(tp.partition)] = offsets[tp]
     return found
 
 
-def from_json(offsets: Mapping[str, Mapping[str, Any]]) -> dict[TopicPartition, int]:
+def from_json(offsets: OffsetsJson) -> dict[TopicPartition, int]:
     """Raises ConfigError for what ``to_json`` did not write."""
     try:
         return {
@@ -292,5 +295,5 @@ def _topics_of(partitions: Iterable[TopicPartition]) -> set[str]:
     return {tp.topic for tp in partitions}
 
 
-def _text(named: Iterable[Any]) -> str:
+def _text(named: Iterable[Named]) -> str:
     return ", ".join(map(str, sorted(named))) or "none"

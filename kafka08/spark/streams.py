@@ -22,43 +22,47 @@ from pyspark.streaming.dstream import TransformedDStream
 from kafka08.errors import ConfigError
 from kafka08.spark import contexts
 from kafka08.spark.backpressure import PidRateEstimator
+from kafka08.spark.hadoop import Java
 from kafka08.spark.planner import Range
 from kafka08.spark.rdd import Elements, PlannedRDD, planned_rdd
+from kafka08.spark.values import Element
 
 BATCHES_KEPT = 100
 BACKPRESSURE = "spark.streaming.backpressure.enabled"
 INITIAL_RATE = "spark.streaming.backpressure.initialRate"
 PID = "spark.streaming.backpressure.pid."
 
+T = TypeVar("T")
+
 TransformFunction: Any = util.TransformFunction
 
 
-class KafkaDStream(DStream[Any]):
+class KafkaDStream(DStream[Element]):
     """A DStream whose ``foreachRDD`` and ``transform`` hand out KafkaRDDs."""
 
     def foreachRDD(self, func: Callable[..., None]) -> None:
         """Run ``func(rdd)`` or ``func(time, rdd)`` each batch."""
         function = TransformFunction(self._sc, _with_time(func), self._jrdd_deserializer)
-        jvm: Any = self._ssc._jvm
+        jvm: Java = self._ssc._jvm
         jvm.PythonDStream.callForeachRDD(self._jdstream, function.rdd_wrapper(planned_rdd))
 
-    def transform(self, func: Callable[..., Any]) -> KafkaTransformedDStream:
+    def transform(self, func: Callable[..., Element]) -> KafkaTransformedDStream:
         """The stream of what ``func(rdd)`` or ``func(time, rdd)`` returns."""
         return KafkaTransformedDStream(self, _with_time(func))
 
 
-class KafkaTransformedDStream(TransformedDStream[Any]):
+class KafkaTransformedDStream(TransformedDStream[Element]):
     """The result of ``KafkaDStream.transform``, whose function gets KafkaRDDs."""
 
     @property
-    def _jdstream(self) -> Any:
+    def _jdstream(self) -> Java:
         if self._jdstream_val is None:
             function = TransformFunction(self._sc, self.func, self.prev._jrdd_deserializer)
             self._jdstream_val = transformed(self._ssc, self.prev, function)
         return self._jdstream_val
 
 
-def _with_time(func: Callable[..., Any]) -> Callable[..., Any]:
+def _with_time(func: Callable[..., T]) -> Callable[..., T]:
     arguments = func.__code__.co_argcount
     if arguments == 1:
         return lambda _, rdd: func(rdd)
@@ -66,14 +70,14 @@ def _with_time(func: Callable[..., Any]) -> Callable[..., Any]:
     return func
 
 
-def transformed(ssc: StreamingContext, parent: Any, function: Any) -> Any:
+def transformed(ssc: StreamingContext, parent: DStream[Element], function: Java) -> Java:
     """The Java stream of ``function`` over ``parent``."""
     wrapped = function.rdd_wrapper(planned_rdd)
-    jvm: Any = ssc._jvm
+    jvm: Java = ssc._jvm
     return jvm.PythonTransformedDStream(parent._jdstream.dstream(), wrapped).asJavaDStream()
 
 
-def planned_stream(ssc: StreamingContext, planner: Any) -> KafkaDStream:
+def planned_stream(ssc: StreamingContext, planner: Callable[..., PlannedRDD]) -> KafkaDStream:
     """The stream of the RDDs that ``planner(time, _)`` returns, called once a batch.
 
     Checkpoints pickle the planner.
@@ -119,7 +123,7 @@ class Rate:
     def planned(self, batch_ms: int, size: int) -> None:
         self._sizes[batch_ms] = size
 
-    def completed(self, batch_ms: int, info: Any) -> None:
+    def completed(self, batch_ms: int, info: Java) -> None:
         found = self._estimator.compute(
             int(info.processingEndTime()),
             self._sizes.pop(batch_ms, 0),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from kafka08.common import TopicPartition
 from kafka08.spark.planner import Range
 
-Decoder = Callable[[Any], Any]
+# A value of the job's: it decides of which type.
+Element: TypeAlias = Any
+Decoder = Callable[..., Element]
 
 
 def utf8_decoder(s: bytes | None) -> str | None:
@@ -30,9 +32,6 @@ class OffsetRange:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OffsetRange) and to_range(self) == to_range(other)
 
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
     def __str__(self) -> str:
         return (
             f"OffsetRange(topic: {self.topic}, partition: {self.partition}, "
@@ -53,9 +52,6 @@ class TopicAndPartition:
         if not isinstance(other, TopicAndPartition):
             return False
         return self._topic == other._topic and self._partition == other._partition
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
 
     def __hash__(self) -> int:
         return hash((self._topic, self._partition))
@@ -100,7 +96,7 @@ class KafkaMessageAndMetadata:
 
     __repr__ = __str__
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         raw = (self._rawKey, self._rawMessage)
         return KafkaMessageAndMetadata, (self.topic, self.partition, self.offset, *raw)
 
@@ -111,11 +107,11 @@ class KafkaMessageAndMetadata:
         self._valueDecoder = decoder
 
     @property
-    def key(self) -> Any:
+    def key(self) -> Element:
         return self._keyDecoder(self._rawKey)
 
     @property
-    def message(self) -> Any:
+    def message(self) -> Element:
         return self._valueDecoder(self._rawMessage)
 
 
