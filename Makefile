@@ -157,7 +157,7 @@ spark-zip: $(SETUP)
 # The pages that are made from the code, then the site in build/site. A warning fails: a page that is
 # not in docs/site/navigation.py, or a link that leads nowhere.
 docs: $(SETUP) $(SETUP_DOCS)
-	$(BIN)/python -m kafka08.settings_docs docs/settings.md
+	$(BIN)/python -m kafka08.settings.docs docs/settings.md
 	$(BIN)/python -m kafka08.protocol.docs > docs/protocol.md
 	$(BIN)/python -m kafka08.metrics.docs > docs/metrics.md
 	$(BIN)/python docs/make_files.py docs/files.md

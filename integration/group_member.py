@@ -11,11 +11,12 @@ import signal
 import sys
 import threading
 
-from kafka08 import log4j, properties
+from kafka08 import log4j
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.filters import Whitelist
 from kafka08.consumer.stream import KafkaStream
+from kafka08.settings import properties
 
 
 def main(path: str, pattern: str, streams: int, topics: list[str]) -> None:

@@ -26,13 +26,13 @@ from integration.harness import (
 )
 from integration.wire import Entry, Wire, entry, gzip_set, wait_until
 from kafka08.common import TopicPartition
-from kafka08.config import BrokerConfig
 from kafka08.log.manager import LogManager
 from kafka08.message.compression import compress, decompress
 from kafka08.message.entry import encode_entry, key_and_value
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import encode_set
 from kafka08.runtime import SystemClock
+from kafka08.settings.broker import BrokerConfig
 from tests.message.batches import batch, timed, timed_wrapper
 
 TOPICS = {

@@ -15,7 +15,7 @@ from integration import builds, modern
 from integration.harness import Broker, ZooKeeper, zookeeper_text
 from integration.later import programs
 from integration.wire import entry, wait_until
-from kafka08.later_topic_settings import LaterTopicSettings
+from kafka08.settings.later_topics import LaterTopicSettings
 from tests.server.test_admin_settings import OF_TOOLS
 
 ROOT = Path(__file__).parents[1]

@@ -16,11 +16,11 @@ import pytest
 
 from integration.harness import HOME, Broker, Process, Result, Tools, ZooKeeper, environment
 from integration.wire import wait_until
-from kafka08.config import LogConfig
 from kafka08.log.log import Log
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.runtime import SystemClock
+from kafka08.settings.broker import LogConfig
 
 DUMP = "kafka.tools.DumpLogSegments"
 original = pytest.mark.original

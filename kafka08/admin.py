@@ -12,9 +12,9 @@ import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kafka08.common import TopicPartition, validate_topic
-from kafka08.config import LogConfig
 from kafka08.errors import AdminOperationError, TopicExistsError
-from kafka08.settings import NumberFormatError
+from kafka08.settings.broker import LogConfig
+from kafka08.settings.settings import NumberFormatError
 from zk import entities, entity_configs, znodes
 from zk.client import CreateOp, Op, SetOp, ZkClient
 from zk.errors import BadVersionError, NodeExistsError, NoNodeError

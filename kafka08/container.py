@@ -18,8 +18,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from kafka08 import commands, properties
+from kafka08 import commands
 from kafka08.errors import ConfigError
+from kafka08.settings import properties
 
 DATA = "/var/lib/kafka08"
 # The files that are made at each start.

@@ -19,9 +19,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kafka08 import properties
 from kafka08.common import TRACE
 from kafka08.java_dates import ISO_8601, date_format
+from kafka08.settings import properties
 
 _OFF = logging.CRITICAL + 1
 _LEVELS = {

@@ -14,10 +14,10 @@ from pathlib import Path
 from kafka08.errors import ConfigError
 from kafka08.log4j import system_properties
 from kafka08.network.tls import Tls, client_context
-from kafka08.secret_files import warn_if_open
 from kafka08.security import jaas
 from kafka08.security.jaas import DIGEST_MODULE, LoginModule
-from kafka08.zookeeper_settings import JAAS_CONFIG, ZooKeeperSecurity
+from kafka08.settings.secret_files import warn_if_open
+from kafka08.settings.zookeeper import JAAS_CONFIG, ZooKeeperSecurity
 from zk.access import Hidden, NodeAccess
 
 _FILE, _SECTION = "java.security.auth.login.config", "zookeeper.sasl.clientconfig"

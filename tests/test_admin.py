@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kafka08 import admin
 from kafka08.errors import AdminOperationError, ConfigError, InvalidTopicError, TopicExistsError
-from kafka08.settings import NumberFormatError
+from kafka08.settings.settings import NumberFormatError
 from tests.fakes.runtime import FakeClock
 from tests.zk import server
 from tests.zk.conftest import chroot, client  # noqa: F401

@@ -17,7 +17,7 @@ from kafka08.errors import ConfigError
 from kafka08.producer.config import ProducerConfig
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
-from kafka08.settings import Settings
+from kafka08.settings.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 SOURCES = {

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka08 import commands, container, properties
-from kafka08.config import BrokerConfig
+from kafka08 import commands, container
 from kafka08.container import ROLES, StartError, setting_name, settings
+from kafka08.settings import properties
+from kafka08.settings.broker import BrokerConfig
 
 ROOT = Path(__file__).parents[1]
 

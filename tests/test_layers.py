@@ -12,47 +12,35 @@ ROOT = Path(__file__).parents[1]
 BASE = "common errors"
 CLIENT = (
     "protocol message metrics network.channel network.client_login network.tls zookeeper security "
-    "runtime zk config " + BASE
+    "runtime zk settings " + BASE
 )
-CONTROLLER = f"cluster protocol network.channel metrics zk runtime config admin {BASE}"
+CONTROLLER = f"cluster protocol network.channel metrics zk runtime settings admin {BASE}"
 GROUP_FORMATS = "groups.consumer_protocol groups.nodes groups.records"
-# The modules that count as config.
-CONFIG = [
-    "dynamic_settings",
-    "later_topic_settings",
-    "settings",
-    "properties",
-    "listeners",
-    "ssl_settings",
-    "zookeeper_settings",
-    "secret_files",
-]
 ALLOWED = {
     "errors": "",
     "common": "errors",
     "commands": "",
     "builds": "",
     "compiled": "builds",
-    "container": f"commands config {BASE}",
+    "container": f"commands settings {BASE}",
     "runtime": "errors",
     "metrics": f"runtime {BASE}",
     "progress": "",
     "zk.endpoints": BASE,
     "zk.znodes": f"zk.endpoints {BASE}",
-    "config": BASE,
-    "settings_docs": f"config {BASE}",
+    "settings": BASE,
     "java_dates": "",
-    "log4j": f"java_dates config {BASE}",
+    "log4j": f"java_dates settings {BASE}",
     "_native": f"message.entry protocol.types {BASE}",
     "protocol": f"_native {BASE}",
     "message": f"_native {BASE}",
-    "log": f"_native message metrics progress config {BASE}",
-    "cluster": f"protocol log message zk.znodes zk.endpoints config {BASE}",
-    "security": f"zk runtime config {BASE}",
-    "network": f"protocol metrics runtime security config {BASE}",
+    "log": f"_native message metrics progress settings {BASE}",
+    "cluster": f"protocol log message zk.znodes zk.endpoints settings {BASE}",
+    "security": f"zk runtime settings {BASE}",
+    "network": f"protocol metrics runtime security settings {BASE}",
     "zk": f"runtime {BASE}",
-    "admin": f"zk config {BASE}",
-    "zookeeper": f"network.tls security zk log4j config {BASE}",
+    "admin": f"zk settings {BASE}",
+    "zookeeper": f"network.tls security zk log4j settings {BASE}",
     "controller": CONTROLLER,
     "groups.consumer_protocol": f"protocol {BASE}",
     "groups.nodes": f"zk {BASE}",
@@ -85,10 +73,8 @@ PLACES = {
 
 
 def short(module: str) -> str:
-    """kafka08.log.log -> log.log; settings and properties -> config."""
-    name = module.removeprefix("kafka08.")
-    head = name.split(".")[0]
-    return "config" if head in CONFIG else name
+    """kafka08.log.log -> log.log."""
+    return module.removeprefix("kafka08.")
 
 
 def inside(module: str, places: tuple[str, ...] | list[str]) -> bool:
@@ -164,7 +150,7 @@ def test_a_wrong_arrow_is_found(module: str, source: str) -> None:
         ("kafka08.log.log", "from kafka08.log import manager\nimport struct"),
         ("kafka08.client.cluster", "from kafka08.network import channel"),
         ("kafka08.network.server", "from gevent import socket"),
-        ("kafka08.config", "from kafka08.settings import setting"),
+        ("kafka08.settings.broker", "from kafka08.settings.settings import setting"),
         ("zk.client", "from zk import znodes\nimport kazoo"),
         ("tools.topics.topics", "from kafka08 import admin"),
     ],

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafka08.errors import ConfigError
+from kafka08.settings.zookeeper import ZooKeeperSecurity
 from kafka08.zookeeper import access_of
-from kafka08.zookeeper_settings import ZooKeeperSecurity
 from zk.access import NodeAccess
 
 TLS = Path(__file__).parent / "golden" / "tls"

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from types import MappingProxyType
 
-from kafka08 import properties
 from kafka08.errors import KafkaError
+from kafka08.settings import properties
+from kafka08.settings.zookeeper import ZooKeeperSecurity
 from kafka08.zookeeper import access_of
-from kafka08.zookeeper_settings import ZooKeeperSecurity
 from tools.options import Arguments
 from zk.client import ZkClient
 

@@ -7,7 +7,7 @@ from kafka08.client.cluster import ClusterClient, Endpoint, parse_broker_list
 from kafka08.client.security import runtime_of
 from kafka08.errors import ConfigError
 from kafka08.runtime import Runtime
-from kafka08.settings import INT
+from kafka08.settings.settings import INT
 from tools.admin_command import command_config
 from tools.options import Arguments, OptionParser
 

@@ -34,9 +34,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from kafka08 import settings
 from kafka08.errors import KafkaError
-from kafka08.settings import NumberFormatError
+from kafka08.settings import settings
+from kafka08.settings.settings import NumberFormatError
 from tools import shutdown
 from tools.output import abandon_stdout
 from tools.usage import usage_table

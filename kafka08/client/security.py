@@ -15,8 +15,8 @@ from kafka08.network.tls import SecureConnector, Tls, client_context
 from kafka08.runtime import Connector, GeventRuntime, Runtime, ThreadRuntime
 from kafka08.security import jaas
 from kafka08.security.sides import client_side
-from kafka08.settings import PASSWORD, setting
-from kafka08.ssl_settings import SslSettings
+from kafka08.settings.settings import PASSWORD, setting
+from kafka08.settings.tls import SslSettings
 
 _JAAS = "sasl.jaas.config"
 

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 
 from kafka08.connect.interface import ConnectError, JobConnector, JobTask
-from kafka08.settings import INT_MAX, LIST, LONG, LONG_MAX, setting
+from kafka08.settings.settings import INT_MAX, LIST, LONG, LONG_MAX, setting
 from kafka08.spark.bulk import UnloadOptions, unload
 from kafka08.spark.sessions import session
 

@@ -9,7 +9,7 @@ import re
 
 from kafka08.client.cluster import parse_broker_list
 from kafka08.errors import ConfigError
-from kafka08.settings import LIST, LONG, LONG_MAX, Settings, setting
+from kafka08.settings.settings import LIST, LONG, LONG_MAX, Settings, setting
 
 JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
 

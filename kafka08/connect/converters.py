@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from kafka08.connect.interface import DataError, Value
 from kafka08.errors import ConfigError
-from kafka08.settings import BOOLEAN, NumberFormatError
+from kafka08.settings.settings import BOOLEAN, NumberFormatError
 
 SCHEMAS_ENABLE = "schemas.enable"
 ENVELOPE = {"schema", "payload"}

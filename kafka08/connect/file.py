@@ -28,7 +28,7 @@ from kafka08.connect.interface import (
     SourceTask,
 )
 from kafka08.connect.offsets import replace_file
-from kafka08.settings import INT_MAX, Settings, setting
+from kafka08.settings.settings import INT_MAX, Settings, setting
 
 logger = logging.getLogger("org.apache.kafka.connect.file.FileStreamSourceTask")
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
 from kafka08.runtime import Event
-from kafka08.settings import Settings
+from kafka08.settings.settings import Settings
 
 # A value of the types of JSON, or bytes.
 Value: TypeAlias = Any

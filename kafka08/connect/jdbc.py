@@ -39,7 +39,7 @@ from kafka08.connect.interface import (
     Value,
 )
 from kafka08.errors import ConfigError
-from kafka08.settings import INT_MAX, LIST, Settings, setting
+from kafka08.settings.settings import INT_MAX, LIST, Settings, setting
 
 logger = logging.getLogger("io.confluent.connect.jdbc")
 

@@ -19,7 +19,7 @@ from kafka08.connect.offsets import OffsetFile
 from kafka08.connect.runner import Runner
 from kafka08.producer.batch import RecordFuture
 from kafka08.producer.kafka_producer import KafkaProducer
-from kafka08.settings import INT_MAX
+from kafka08.settings.settings import INT_MAX
 
 logger = logging.getLogger("org.apache.kafka.connect.runtime.WorkerSourceTask")
 

@@ -33,8 +33,8 @@ from kafka08.consumer.config import ConsumerConfig
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
-from kafka08.properties import with_prefix
 from kafka08.runtime import Runtime
+from kafka08.settings.properties import with_prefix
 
 logger = logging.getLogger("org.apache.kafka.connect.runtime.Worker")
 

@@ -20,7 +20,7 @@ from kafka08.message.sets import iter_messages
 from kafka08.network.channel import Channel, Connect
 from kafka08.protocol.negotiation import NoApiVersionsError
 from kafka08.runtime import Runtime
-from kafka08.settings import INT_MAX
+from kafka08.settings.settings import INT_MAX
 
 logger = logging.getLogger("kafka.console.Browser")
 

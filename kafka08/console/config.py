@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kafka08.errors import ConfigError
 from kafka08.network.http import is_loopback
-from kafka08.settings import INT, LIST, setting
-from kafka08.ssl_settings import SslSettings
-from kafka08.zookeeper_settings import ZooKeeperSecurity
+from kafka08.settings.settings import INT, LIST, setting
+from kafka08.settings.tls import SslSettings
+from kafka08.settings.zookeeper import ZooKeeperSecurity
 
 CLIENT_PREFIX = "client."
 """Of the settings with which the console connects to brokers: ``client.security.protocol``."""

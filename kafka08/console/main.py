@@ -6,7 +6,6 @@ import logging
 import sys
 from collections.abc import Mapping
 
-from kafka08 import properties as properties_file
 from kafka08.client.security import ClientSecurity, runtime_for
 from kafka08.console.app import Console
 from kafka08.console.config import CLIENT_PREFIX, ConsoleConfig
@@ -17,6 +16,7 @@ from kafka08.network.http import HttpServer, is_loopback
 from kafka08.network.tls import Tls, server_context
 from kafka08.runtime import GeventRuntime
 from kafka08.security.users import load
+from kafka08.settings import properties as properties_file
 from kafka08.zookeeper import access_of
 from zk.client import ZkClient
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from kafka08.client.ids import check_id
 from kafka08.client.security import ClientSecurity
 from kafka08.errors import ConfigError
-from kafka08.settings import BOOLEAN, INT, STRING, log_overrides, setting, value_of
-from kafka08.zookeeper_settings import ZooKeeperSecurity
+from kafka08.settings.settings import BOOLEAN, INT, STRING, log_overrides, setting, value_of
+from kafka08.settings.zookeeper import ZooKeeperSecurity
 
 _LOWER = STRING._replace(parse=str.lower)
 ZOOKEEPER = "zookeeper"

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from kafka08.common import LATER_FORMATS_TIME, LATEST_TIME, Broker, TopicPartition
-from kafka08.config import BrokerConfig
 from kafka08.controller import events
 from kafka08.controller.batch import ControllerBrokerRequestBatch, Outgoing
 from kafka08.controller.channels import ControllerChannelManager
@@ -31,6 +30,7 @@ from kafka08.errors import UnknownError
 from kafka08.network.channel import BrokerConnection
 from kafka08.protocol import schemas
 from kafka08.runtime import Runtime, Scheduler
+from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
 from zk.election import Epoch
 from zk.watches import WatchSet

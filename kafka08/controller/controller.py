@@ -13,7 +13,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from kafka08.common import Broker, TopicPartition
-from kafka08.config import BrokerConfig
 from kafka08.controller import events, log_ends
 from kafka08.controller.active_controller import ActiveController
 from kafka08.controller.context import ControllerContext
@@ -22,6 +21,7 @@ from kafka08.controller.stats import ControllerStats
 from kafka08.errors import KafkaError, StaleControllerEpochError, UnknownError
 from kafka08.network.channel import BrokerConnection, Channel, Connectors
 from kafka08.runtime import Empty, Runtime, Task
+from kafka08.settings.broker import BrokerConfig
 from zk import election
 from zk.client import ZkClient
 from zk.errors import SessionExpiredError, ZkClosedError, ZkConnectionError

@@ -20,7 +20,6 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, NoReturn, Protocol
 
 from kafka08.common import TopicPartition
-from kafka08.config import LogConfig
 from kafka08.errors import (
     KafkaError,
     MessageSetSizeTooLargeError,
@@ -50,6 +49,7 @@ from kafka08.message.scan import ProducerRow, producer_batches
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME
 from kafka08.message.times import newest as newest_time
+from kafka08.settings.broker import LogConfig
 
 logger = logging.getLogger("kafka.log.Log")
 

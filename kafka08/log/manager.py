@@ -22,7 +22,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kafka08.common import TopicPartition
-from kafka08.config import BrokerConfig, LogConfig
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.directory import (
@@ -39,6 +38,7 @@ from kafka08.log.log import Log, WallClock
 from kafka08.log.recovery.loading import Loading, Work
 from kafka08.log.recovery.recovery import bytes_to_recover
 from kafka08.metrics.meters import Timer
+from kafka08.settings.broker import BrokerConfig, LogConfig
 
 if TYPE_CHECKING:
     from kafka08.log.cleaning.cleaner import LogCleaner

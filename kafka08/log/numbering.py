@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kafka08.common import TopicPartition
-from kafka08.config import LogConfig
 from kafka08.errors import InvalidRecordError, KafkaError
 from kafka08.message import sets, wrappers
 from kafka08.message.compression import LZ4
@@ -19,6 +18,7 @@ from kafka08.message.scan import iter_entries
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME, Rules
 from kafka08.message.wrappers import Rebuilt
+from kafka08.settings.broker import LogConfig
 
 
 class RebuiltSet(NamedTuple):

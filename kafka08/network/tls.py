@@ -18,9 +18,9 @@ from kafka08.common import ANONYMOUS, bare
 from kafka08.errors import ConfigError
 from kafka08.network.transport import PlainSocket, TlsSocket
 from kafka08.runtime import Runtime
-from kafka08.secret_files import warn_if_open
 from kafka08.security import names
-from kafka08.ssl_settings import SslSettings
+from kafka08.settings.secret_files import warn_if_open
+from kafka08.settings.tls import SslSettings
 
 logger = logging.getLogger("kafka.network.Tls")
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from kafka08.client.ids import check_id
 from kafka08.client.security import ClientSecurity
 from kafka08.errors import ConfigError
-from kafka08.settings import (
+from kafka08.settings.settings import (
     CODEC,
     INT_MAX,
     LIST,

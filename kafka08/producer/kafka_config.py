@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from kafka08.client.security import ClientSecurity
 from kafka08.errors import ConfigError
 from kafka08.message.compression import NONE, ZSTD
-from kafka08.settings import (
+from kafka08.settings.settings import (
     COMPRESSION_CODECS,
     HIDDEN,
     INT,

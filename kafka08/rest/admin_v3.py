@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 from kafka08 import admin
 from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
-from kafka08.config import TOPIC_KEYS
 from kafka08.errors import (
     AdminOperationError,
     ConfigError,
@@ -25,6 +24,7 @@ from kafka08.rest.calls import Call, Fields, RestAnswer, Route, Row
 from kafka08.rest.cluster import Cluster, ShownPartition, ShownReplica
 from kafka08.rest.errors import RestError, plain, topic_not_found
 from kafka08.security.users import ADMIN, READER
+from kafka08.settings.broker import TOPIC_KEYS
 from zk import znodes
 from zk.errors import NodeExistsError
 

@@ -14,9 +14,9 @@ from kafka08.client.security import ClientSecurity
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.errors import ConfigError
 from kafka08.producer.kafka_config import KafkaProducerConfig
-from kafka08.settings import LIST, LONG, LONG_MAX, setting
-from kafka08.ssl_settings import SslSettings
-from kafka08.zookeeper_settings import ZooKeeperSecurity
+from kafka08.settings.settings import LIST, LONG, LONG_MAX, setting
+from kafka08.settings.tls import SslSettings
+from kafka08.settings.zookeeper import ZooKeeperSecurity
 
 # Defaults that differ from those of the clients: a request must be answered in bounded time.
 PRODUCER = {"metadata.fetch.timeout.ms": "10000", "delivery.timeout.ms": "30000"}

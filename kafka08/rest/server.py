@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from functools import partial
 from typing import NamedTuple
 
-from kafka08 import properties
 from kafka08.client.security import ClientSecurity, runtime_for
 from kafka08.common import PLAINTEXT
 from kafka08.consumer.connector import ConsumerConnector
@@ -33,6 +32,7 @@ from kafka08.rest.readers import Connecting, OffsetReader
 from kafka08.rest.topics import Topics
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
 from kafka08.security.users import Users, load
+from kafka08.settings import properties
 from kafka08.zookeeper import access_of
 from zk.client import ZkClient
 

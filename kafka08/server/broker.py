@@ -12,7 +12,6 @@ from functools import partial
 from typing import TypeVar
 
 from kafka08 import admin
-from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError
 from kafka08.log.manager import LogManager
 from kafka08.runtime import Runtime, Scheduler
@@ -25,6 +24,7 @@ from kafka08.server.monitoring.monitoring import Monitoring
 from kafka08.server.part import Part
 from kafka08.server.requests.listeners import Listening
 from kafka08.server.rooms import Rooms
+from kafka08.settings.broker import BrokerConfig
 from kafka08.zookeeper import access_of
 from zk.client import ZkClient
 from zk.errors import SessionExpiredError, ZkConnectionError

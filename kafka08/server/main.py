@@ -6,13 +6,13 @@ import logging
 import resource
 import sys
 
-from kafka08 import properties
-from kafka08.config import BrokerConfig, log_overrides
 from kafka08.errors import ConfigError
 from kafka08.message.compression import CodecMissingError, check_codecs
 from kafka08.runtime import GeventRuntime
-from kafka08.secret_files import warn_of_passwords
 from kafka08.server.broker import KafkaServer
+from kafka08.settings import properties
+from kafka08.settings.broker import BrokerConfig, log_overrides
+from kafka08.settings.secret_files import warn_of_passwords
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 startable_logger = logging.getLogger("kafka.server.KafkaServerStartable")

@@ -11,11 +11,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kafka08.common import SASL
-from kafka08.config import BrokerConfig
 from kafka08.log.disk import DiskFailure
 from kafka08.metrics.registry import Registry
 from kafka08.runtime import Connector, Runtime
 from kafka08.server.monitoring.health import Health
+from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
 
 if TYPE_CHECKING:

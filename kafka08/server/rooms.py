@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import Broker
-from kafka08.config import BrokerConfig
 from kafka08.controller.controller import Controller
 from kafka08.log.manager import LogManager
 from kafka08.metrics.registry import Registry
@@ -24,6 +23,7 @@ from kafka08.server.requests.effects import Effects
 from kafka08.server.requests.listeners import Listening
 from kafka08.server.requests.room import apis_of, handlers_of
 from kafka08.server.storage.room import Storage
+from kafka08.settings.broker import BrokerConfig
 from zk import entities
 from zk.client import ZkClient
 from zk.endpoints import plain_address

@@ -29,7 +29,7 @@ from kafka08.message.entry import BytesLike
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.progress import Progress
 from kafka08.runtime import Runtime, Scheduler, ThreadRuntime
-from kafka08.settings import INT_MAX, Settings, setting
+from kafka08.settings.settings import INT_MAX, Settings, setting
 from kafka08.spark.errors import DataLossError
 from kafka08.spark.params import SourceParams, endpoints_in
 from kafka08.spark.planner import Range, split_ranges, split_total

@@ -12,7 +12,7 @@ from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.errors import ConfigError
 from kafka08.network.channel import Channel
 from kafka08.runtime import Runtime
-from kafka08.settings import LONG, Settings, setting
+from kafka08.settings.settings import LONG, Settings, setting
 from kafka08.spark.errors import JobError, naming
 from kafka08.spark.offsets import LogOffsetReader
 from kafka08.spark.reader import FETCH_BYTES, MAX_FETCH_BYTES, RangeReader

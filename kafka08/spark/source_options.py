@@ -18,7 +18,7 @@ from kafka08.client.cluster import Endpoint, parse_broker_list
 from kafka08.client.security import ClientSecurity, runtime_for
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, OFFSETS_TOPIC, TopicPartition
 from kafka08.errors import ConfigError
-from kafka08.settings import (
+from kafka08.settings.settings import (
     BOOLEAN_IN_ANY_CASE,
     DURATION,
     LONG,

@@ -15,7 +15,7 @@ from kafka08.client.admin import AdminClient, AdminNotServedError
 from kafka08.errors import ReplicaNotAvailableError, TopicExistsError
 from kafka08.protocol import schemas
 from kafka08.protocol.admin_schemas import BROKER_DEFAULT
-from kafka08.settings import INT
+from kafka08.settings.settings import INT
 from zk import registry, znodes
 from zk.client import ZkClient
 from zk.errors import NodeExistsError

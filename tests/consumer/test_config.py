@@ -6,7 +6,7 @@ import pytest
 
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.errors import ConfigError
-from kafka08.settings_docs import _table
+from kafka08.settings.docs import _table
 
 BASE = {"group.id": "g", "zookeeper.connect": "z:2181/chroot"}
 

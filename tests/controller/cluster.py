@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from kafka08.common import LATER_FORMATS_TIME, Broker, TopicPartition
-from kafka08.config import BrokerConfig
 from kafka08.controller import events
 from kafka08.controller.controller import Controller
+from kafka08.settings.broker import BrokerConfig
 from tests.fakes.cluster import Channel, FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session

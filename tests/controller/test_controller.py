@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from kafka08.common import Broker, TopicPartition
-from kafka08.config import BrokerConfig
 from kafka08.controller import events
 from kafka08.controller.controller import Controller
 from kafka08.controller.store import ControllerStore
 from kafka08.errors import KafkaError
 from kafka08.protocol import schemas
 from kafka08.runtime import ThreadRuntime
+from kafka08.settings.broker import BrokerConfig
 from tests.controller.cluster import Cluster
 from tests.controller.support import T0, T1, T2, node, three
 from tests.fakes.zookeeper import Session

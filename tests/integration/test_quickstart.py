@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from integration import quickstart, quickstart_cluster
-from kafka08 import properties
+from kafka08.settings import properties
 
 ROOT = Path(__file__).parent.parent.parent
 

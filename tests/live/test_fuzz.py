@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafka08.common import TopicPartition
-from kafka08.config import BrokerConfig
 from kafka08.errors import ProtocolError
 from kafka08.log.manager import LogManager
 from kafka08.message.scan import iter_entries
@@ -38,6 +37,7 @@ from kafka08.protocol.registry import ORIGINAL_APIS, Apis
 from kafka08.protocol.requests import RequestDecoder, decode_response, encode_request
 from kafka08.protocol.types import Struct
 from kafka08.runtime import SystemClock
+from kafka08.settings.broker import BrokerConfig
 from tests.live.broker import BROKER_ID, LiveBroker
 from tests.live.mutations import lie_about_size, mutate
 from tests.message.sets import wrapper

@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 from kafka08.common import TopicPartition
-from kafka08.config import BrokerConfig
 from kafka08.errors import MessageSetSizeTooLargeError, OffsetOutOfRangeError
 from kafka08.log import manager as manager_module
 from kafka08.log.cleaning import compaction
@@ -38,6 +37,7 @@ from kafka08.log.offsets_before import offsets_before
 from kafka08.log.segments.segment import LogSegment
 from kafka08.log.segments.time_index import ENTRY as TIME_ENTRY
 from kafka08.message.scan import iter_entries, newest_time
+from kafka08.settings.broker import BrokerConfig
 from tests.fakes.runtime import FakeClock
 from tests.log.faulty_files import Crash, FaultyFiles
 from tests.log.model_units import (

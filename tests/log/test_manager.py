@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from kafka08.common import TopicPartition
-from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError
 from kafka08.log import manager as manager_module
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.log.recovery import recovery
+from kafka08.settings.broker import BrokerConfig
 from tests.fakes.runtime import FakeClock
 from tests.log.cleaning.support import put_keys
 from tests.log.dead_disk import Dead

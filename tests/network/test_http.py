@@ -19,7 +19,7 @@ from kafka08.errors import KafkaError
 from kafka08.network.http import Environ, Hosts, HttpServer, is_loopback
 from kafka08.network.tls import SecureConnector, Tls, client_context, server_context
 from kafka08.runtime import GeventRuntime
-from kafka08.ssl_settings import SslSettings
+from kafka08.settings.tls import SslSettings
 
 GOLDEN_TLS = Path(__file__).parents[1] / "golden" / "tls"
 PATIENCE = 10.0

@@ -28,7 +28,7 @@ from kafka08.network.server import Listener, Server
 from kafka08.network.tls import SecureConnector, Tls, client_context, server_context
 from kafka08.runtime import GeventRuntime, Runtime, ThreadRuntime
 from kafka08.security.names import mapping
-from kafka08.ssl_settings import SslSettings
+from kafka08.settings.tls import SslSettings
 
 TLS = Path(__file__).parents[1] / "golden" / "tls"
 TRUSTED = {"ssl_truststore_location": str(TLS / "ca.pem")}

@@ -6,7 +6,6 @@ import pytest
 
 from kafka08.client.security import ClientSecurity
 from kafka08.errors import ConfigError
-from kafka08.properties import with_prefix
 from kafka08.rest.config import (
     CLIENT,
     RestConfig,
@@ -15,7 +14,8 @@ from kafka08.rest.config import (
     parse_listener,
     producer_properties,
 )
-from kafka08.settings_docs import _table
+from kafka08.settings.docs import _table
+from kafka08.settings.properties import with_prefix
 
 
 def test_the_default_is_loopback_without_anything_else() -> None:

@@ -6,12 +6,12 @@ import logging
 
 import pytest
 
-from kafka08.config import BrokerConfig
 from kafka08.errors import ConfigError
 from kafka08.security import authorizer
 from kafka08.security.acls import Acl, AclIndex, Operation, Permission, Resource, ResourceType
 from kafka08.security.audit import AuditLog
 from kafka08.security.authorizer import AclAuthorizer, Requester
+from kafka08.settings.broker import BrokerConfig
 from tests.fakes.runtime import FakeClock
 
 TOPIC = ResourceType.TOPIC

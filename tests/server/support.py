@@ -14,7 +14,6 @@ from typing import Any
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.cluster.partition import Partition
 from kafka08.common import Broker, TopicPartition
-from kafka08.config import BrokerConfig, LogConfig
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.message.sets import encode_set, iter_messages
@@ -44,6 +43,7 @@ from kafka08.server.requests.dispatch import Dispatcher
 from kafka08.server.requests.effects import Effects
 from kafka08.server.requests.room import apis_of, handlers_of
 from kafka08.server.storage.room import Storage
+from kafka08.settings.broker import BrokerConfig, LogConfig
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from tests.protocol.values import narrowed

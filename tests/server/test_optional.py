@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.config import BrokerConfig
 from kafka08.errors import ConfigError
 from kafka08.server.access.logins import LoginSettings
 from kafka08.server.optional import NoLogins, logins_of
+from kafka08.settings.broker import BrokerConfig
 from tests.fakes.runtime import FakeRuntime
 
 

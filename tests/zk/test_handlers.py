@@ -14,7 +14,7 @@ import pytest
 
 from kafka08.network.tls import client_context, server_context
 from kafka08.runtime import GeventRuntime, Runtime, Task, ThreadRuntime
-from kafka08.ssl_settings import SslSettings
+from kafka08.settings.tls import SslSettings
 from zk.handlers import handler
 
 TLS = Path(__file__).parents[1] / "golden" / "tls"

@@ -12,7 +12,6 @@ import time
 from collections.abc import Collection, Iterable, Iterator
 
 from kafka08.client.acls import AclClient
-from kafka08.config import AUTHORIZERS
 from kafka08.errors import KafkaError
 from kafka08.security import acl_nodes
 from kafka08.security.acl_filters import PatternFilter, ResourceFilter
@@ -26,6 +25,7 @@ from kafka08.security.acls import (
     Resource,
     ResourceType,
 )
+from kafka08.settings.broker import AUTHORIZERS
 from tools import admin_command, brokers
 from tools.admin.acl_sources import AclSource, RemoteAcls, ZooKeeperAcls
 from tools.options import Arguments, OptionParser, parse_key_values

@@ -9,11 +9,8 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 
-from kafka08 import properties
 from kafka08.admin import InvalidArgumentError
 from kafka08.client.scram_users import Password
-from kafka08.config import TOPIC_KEYS, BrokerConfig, LogConfig
-from kafka08.listeners import OWN_PREFIX
 from kafka08.security.scram import (
     HASHES,
     MAX_ITERATIONS,
@@ -22,7 +19,9 @@ from kafka08.security.scram import (
     encode_credential,
     nonce_of,
 )
-from kafka08.settings import HIDDEN, is_secret
+from kafka08.settings.broker import TOPIC_KEYS, BrokerConfig, LogConfig
+from kafka08.settings.listeners import OWN_PREFIX
+from kafka08.settings.settings import HIDDEN, is_secret, properties
 from zk import entities
 
 # Commas and equals signs between square brackets do not count.

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from kafka08 import properties as properties_file
 from kafka08.connect.worker import Worker
 from kafka08.errors import ConfigError
+from kafka08.settings import properties as properties_file
 from tools.shutdown import at_end
 
 USAGE = (

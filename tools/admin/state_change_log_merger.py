@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from kafka08.errors import KafkaError
 from kafka08.java_dates import ISO_8601, iso_millis
-from kafka08.settings import INT
+from kafka08.settings.settings import INT
 from tools.options import Arguments, OptionParser, UsageError
 from tools.output import stdout
 

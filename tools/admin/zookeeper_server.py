@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from kafka08 import commands
-from kafka08 import properties as java_properties
 from kafka08.errors import ConfigError
 from kafka08.log4j import option_words
+from kafka08.settings import properties as java_properties
 
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 LOG_CONFIG = Path(commands.HOME, "config", "zookeeper-log4j2.properties")

@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kafka08 import properties
+from kafka08.settings import properties
+from kafka08.settings.zookeeper import ZooKeeperSecurity
 from kafka08.zookeeper import access_of
-from kafka08.zookeeper_settings import ZooKeeperSecurity
 from tools.shutdown import at_end
 from zk.access import UNSECURED, NodeAccess
 from zk.client import Stat, ZkClient

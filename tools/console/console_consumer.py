@@ -16,14 +16,14 @@ from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 
-from kafka08 import properties as java_properties
 from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
 from kafka08.consumer.standalone import NO_OFFSET, StandaloneConsumer
 from kafka08.consumer.stream import KafkaStream
 from kafka08.metrics.meters import Meter
-from kafka08.zookeeper_settings import ZooKeeperSecurity
+from kafka08.settings import properties as java_properties
+from kafka08.settings.zookeeper import ZooKeeperSecurity
 from tools.brokers import broker_list
 from tools.console.deserializers import Deserializer, deserializer_named
 from tools.console.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_named

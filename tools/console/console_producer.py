@@ -12,7 +12,6 @@ import traceback
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
-from kafka08 import properties as properties_file
 from kafka08.errors import KafkaError
 from kafka08.producer.config import ASYNC, DEFAULT_ENCODER, SYNC, ProducerConfig
 from kafka08.producer.event_handler import KeyedMessage
@@ -20,6 +19,7 @@ from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.producer import Producer
 from kafka08.producer.serializers import load
+from kafka08.settings import properties as properties_file
 from tools.brokers import broker_list
 from tools.console.line_headers import HeadersParser, LineError, is_true
 from tools.options import Arguments, OptionParser, parse_key_values

@@ -22,7 +22,7 @@ from kafka08.groups.consumer_protocol import DEAD, EMPTY, REBALANCING
 from kafka08.groups.members import GroupMembers
 from kafka08.groups.reset import Offsets, Plan
 from kafka08.groups.storage import CommittedOffsets
-from kafka08.settings import INT
+from kafka08.settings.settings import INT
 from tools import admin_command
 from tools.brokers import broker_list
 from tools.groups import tables

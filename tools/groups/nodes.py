@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka08.zookeeper_settings import UNSECURED, ZooKeeperSecurity
+from kafka08.settings.zookeeper import UNSECURED, ZooKeeperSecurity
 from tools.admin_command import zookeeper
 from zk import znodes
 from zk.errors import ZkError

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from kafka08 import admin, properties
+from kafka08 import admin
 from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.groups import nodes
 from kafka08.network.channel import Channel, Connect
+from kafka08.settings import properties
 from tools import admin_command
 from tools.options import ToolError
 from zk import registry

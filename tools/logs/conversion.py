@@ -22,7 +22,6 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import BinaryIO, NamedTuple
 
-from kafka08.config import LogConfig
 from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.log.directory import sync_directory
 from kafka08.log.log import Log
@@ -44,6 +43,7 @@ from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
 from kafka08.message.wrappers import number, numbered_from
 from kafka08.runtime import SystemClock
+from kafka08.settings.broker import LogConfig
 from tools.logs.lowering import LOSSES, Lowered, filler, lowered, lowered_offsets
 
 CONVERTED_SUFFIX = ".converted"

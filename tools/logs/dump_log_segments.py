@@ -37,7 +37,7 @@ from kafka08.message.entry import (
 from kafka08.message.leaves import inflated_records
 from kafka08.message.sets import iter_messages
 from kafka08.producer.serializers import load
-from kafka08.settings import LONG
+from kafka08.settings.settings import LONG
 from tools.logs.scala_order import hash_map_order
 from tools.options import OptionParser
 

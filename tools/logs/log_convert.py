@@ -22,7 +22,6 @@ from functools import partial
 from typing import NamedTuple
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
-from kafka08.config import BrokerConfig
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.directory import CLEANER_CHECKPOINT_FILE, LogDirectory
 from kafka08.log.manager import LogManager
@@ -31,6 +30,7 @@ from kafka08.log.segments.index import OffsetIndex
 from kafka08.log.segments.names import REBUILT_INDEX_SUFFIX, REBUILT_SUFFIX
 from kafka08.progress import Progress
 from kafka08.runtime import SystemClock
+from kafka08.settings.broker import BrokerConfig
 from tools.logs import conversion, log_dirs
 from tools.logs.conversion import Done, NotWalkableError, SegmentLimits
 from tools.logs.lowering import LOSSES

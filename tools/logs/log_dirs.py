@@ -9,10 +9,10 @@ import os
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 
-from kafka08 import properties
-from kafka08.config import BrokerConfig
 from kafka08.log.directory import LogDirectory
 from kafka08.log.segments.names import LOG_SUFFIX
+from kafka08.settings import properties
+from kafka08.settings.broker import BrokerConfig
 from tools.options import Arguments, OptionParser, ToolError
 
 OPTIONS = """

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.common import TopicPartition
-from kafka08.config import BrokerConfig
 from kafka08.log.directory import parse_log_name
 from kafka08.log.segments import integrity
 from kafka08.log.segments.integrity import Seal
 from kafka08.progress import Progress
+from kafka08.settings.broker import BrokerConfig
 from tools.brokers import broker_list
 from tools.logs import log_dirs
 from tools.logs.conversion import SegmentLimits, base_of

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kafka08 import properties as java_properties
 from kafka08.client.security import ClientSecurity
 from kafka08.common import java_bytes_hash, scala_abs
 from kafka08.consumer.config import ConsumerConfig
@@ -29,7 +28,8 @@ from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.partitioners import StickyRandom
 from kafka08.producer.serializers import partitioner_named
-from kafka08.settings import COMPRESSION_CODECS, INT_MAX
+from kafka08.settings import properties as java_properties
+from kafka08.settings.settings import COMPRESSION_CODECS, INT_MAX
 from tools.mirror import ends
 from tools.mirror.channel import DataChannel
 from tools.mirror.modern import SETTLE_S, ModernReader, ModernTarget, check_library

@@ -11,11 +11,11 @@ import time
 import traceback
 from functools import partial
 
-from kafka08 import properties
 from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.consumer.stream import KafkaStream
+from kafka08.settings import properties
 from tools.groups.nodes import delete_group
 from tools.options import Arguments, OptionParser
 from tools.perf.perf_options import (

@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 import time
 
-from kafka08 import properties
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
-from kafka08.settings import INT
+from kafka08.settings import properties
+from kafka08.settings.settings import INT
 from tools.perf.perf_options import percentiles
 from tools.shutdown import at_end
 

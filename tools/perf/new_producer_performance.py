@@ -13,7 +13,7 @@ import time
 from kafka08.admin import InvalidArgumentError
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
-from kafka08.settings import INT, LONG
+from kafka08.settings.settings import INT, LONG
 from tools.perf.perf_options import MEGABYTE, decimal, follow, percentiles, rate
 
 REPORT_MS = 5000

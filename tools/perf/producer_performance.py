@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from kafka08 import properties
 from kafka08.metrics.meters import Meter
 from kafka08.producer.config import ASYNC, DEFAULT_ENCODER, ProducerConfig
 from kafka08.producer.event_handler import KeyedMessage
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.producer import Producer
-from kafka08.settings import COMPRESSION_CODECS
+from kafka08.settings import properties
+from kafka08.settings.settings import COMPRESSION_CODECS
 from tools.brokers import broker_list
 from tools.options import Arguments, OptionParser
 from tools.perf.csv_metrics import CSV_OPTIONS, csv_metrics

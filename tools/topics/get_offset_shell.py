@@ -13,7 +13,7 @@ from kafka08.common import LATEST_TIME, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError, later_name
 from kafka08.runtime import Runtime
-from kafka08.settings import INT
+from kafka08.settings.settings import INT
 from tools import admin_command, brokers
 from tools.options import OptionParser
 

@@ -12,7 +12,6 @@ from werkzeug.wrappers import Response
 
 from kafka08 import admin
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
-from kafka08.config import LogConfig
 from kafka08.console import shown
 from kafka08.console.cluster_state import BrokerView, ClusterState, PartitionView, TopicView
 from kafka08.console.observer import Observer
@@ -21,6 +20,7 @@ from kafka08.errors import KafkaError, meaning_of
 from kafka08.lag.collector import Lags, LogState
 from kafka08.lag.judgement import worst
 from kafka08.protocol.admin_schemas import DescribeLogDirsRequest
+from kafka08.settings.broker import LogConfig
 from zk.errors import ZkError
 from zk.znodes import MalformedNodeError
 

@@ -15,7 +15,7 @@ from kafka08.console.pages.cluster import topic_of
 from kafka08.console.site import Visit, whole
 from kafka08.groups import reset
 from kafka08.message.entry import AnyMessage
-from kafka08.settings import COMPRESSION_CODECS
+from kafka08.settings.settings import COMPRESSION_CODECS
 
 PAGE = 50
 _TAIL = 500

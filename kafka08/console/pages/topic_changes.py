@@ -12,12 +12,12 @@ from werkzeug.wrappers import Response
 from kafka08 import admin
 from kafka08.client import requests
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
-from kafka08.config import LogConfig
 from kafka08.console.pages.cluster import state_of, topic_of
 from kafka08.console.site import Visit, whole
 from kafka08.errors import KafkaError, raise_for_code
 from kafka08.message.sets import encode_set
 from kafka08.protocol import admin_schemas as a
+from kafka08.settings.broker import LogConfig
 from zk import znodes
 from zk.errors import NodeExistsError
 

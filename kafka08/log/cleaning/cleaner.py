@@ -27,7 +27,6 @@ from itertools import takewhile
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from kafka08.common import TopicPartition
-from kafka08.config import BrokerConfig, LogConfig
 from kafka08.errors import KafkaError
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.cleaning import cleanings
@@ -46,6 +45,7 @@ from kafka08.log.disk import DiskFailure
 from kafka08.log.log import Log, WallClock
 from kafka08.log.segments.segment import LogSegment
 from kafka08.metrics.meters import Meter
+from kafka08.settings.broker import BrokerConfig, LogConfig
 
 POLL_SECONDS = 0.05
 # A log whose cleaning failed is skipped for a minute, then for twice as long, and so on.

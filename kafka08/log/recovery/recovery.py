@@ -18,7 +18,6 @@ from collections.abc import Callable, Collection
 from itertools import pairwise
 from typing import NamedTuple
 
-from kafka08.config import LogConfig
 from kafka08.log.directory import CLEANED_SUFFIX, put_aside, sync_directory
 from kafka08.log.segments import integrity
 from kafka08.log.segments.index import ENTRY, ENTRY_SIZE, MAX_RELATIVE_OFFSET
@@ -39,6 +38,7 @@ from kafka08.log.segments.time_search import is_untimed_from
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.entry import PAUSED
 from kafka08.message.scan import FileWalk
+from kafka08.settings.broker import LogConfig
 
 _OUR_SUFFIXES = (
     LOG_SUFFIX,

@@ -9,8 +9,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import takewhile
 
-from kafka08.config import LogConfig
 from kafka08.log.segments.segment import LogSegment
+from kafka08.settings.broker import LogConfig
 
 
 def deletable(

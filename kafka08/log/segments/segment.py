@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 
-from kafka08.config import LogConfig
 from kafka08.errors import KafkaError
 from kafka08.log.segments import integrity
 from kafka08.log.segments.file_slice import FileSlice, SegmentFile
@@ -19,6 +18,7 @@ from kafka08.log.segments.time_index import NO_TIME, MessageTime, TimeIndex
 from kafka08.message.batch import RECORDS_AT
 from kafka08.message.entry import ABOVE, LOG_OVERHEAD, MIN_MESSAGE_SIZE, OFFSET_AND_SIZE, SHORT
 from kafka08.message.scan import FileWalk, newest_time, walk
+from kafka08.settings.broker import LogConfig
 
 _FIRST_READ = 8 << 10
 _LONG_READ = 64 << 10

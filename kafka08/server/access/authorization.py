@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from kafka08.cluster.metadata_cache import MetadataCache
-from kafka08.config import BrokerConfig
 from kafka08.runtime import Runtime, Scheduler
 from kafka08.security.acl_store import AclStore
 from kafka08.security.audit import AuditLog
@@ -16,6 +15,7 @@ from kafka08.server.access.guard import guarded
 from kafka08.server.access.rules import rules
 from kafka08.server.apis import acls
 from kafka08.server.requests.dispatch import Handler
+from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
 
 _AUDIT_FLUSH_MS = 10_000

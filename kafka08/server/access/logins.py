@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 from kafka08.common import SASL, Endpoint
-from kafka08.config import BrokerConfig
 from kafka08.errors import ConfigError
 from kafka08.network.client_login import SaslConnector
 from kafka08.network.connection import Handle
@@ -29,6 +28,7 @@ from kafka08.security.plain import PLAIN, PlainServer
 from kafka08.security.scram import HASHES, ScramServer, nonce_of
 from kafka08.security.sides import check_module, client_side
 from kafka08.server.access.scram_credentials import ScramCredentials
+from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
 
 MECHANISMS = (PLAIN, *HASHES)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from kafka08.cluster.metadata_cache import MetadataCache
-from kafka08.config import BrokerConfig
 from kafka08.network.peer import Session
 from kafka08.runtime import Runtime, Scheduler
 from kafka08.server import optional
 from kafka08.server.apis import no_acls, scram_users
 from kafka08.server.part import Part, Room
 from kafka08.server.requests.dispatch import Handler
+from kafka08.settings.broker import BrokerConfig
 from zk import entities
 from zk.client import ZkClient
 

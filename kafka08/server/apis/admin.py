@@ -4,7 +4,7 @@ Not of 0.8.2.2, whose brokers close the connection over these keys. Any broker a
 in ZooKeeper what kafka-topics --zookeeper would do there; the controller acts on that as ever.
 A request that created or removed something is answered once this broker's metadata shows it, or
 with code 7 when the time given has passed: the change then still happens. Of brokers only
-the settings in ``dynamic_settings`` can be changed. Without an authorizer these APIs allow nothing
+the settings in ``settings/dynamic`` can be changed. Without an authorizer these APIs allow nothing
 that any peer on this port cannot do with APIs 4 to 6.
 """
 
@@ -18,8 +18,6 @@ from typing import Any
 from kafka08 import admin
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import OFFSETS_TOPIC, TopicPartition, validate_topic
-from kafka08.config import BrokerConfig, LogConfig
-from kafka08.dynamic_settings import DynamicBrokerSettings
 from kafka08.errors import (
     NO_ERROR,
     RequestTimedOutError,
@@ -41,7 +39,9 @@ from kafka08.server.apis.outcomes import (
 )
 from kafka08.server.quotas.mutations import MutationQuota
 from kafka08.server.requests.long_work import in_turns
-from kafka08.settings import Setting, parse_list
+from kafka08.settings.broker import BrokerConfig, LogConfig
+from kafka08.settings.dynamic import DynamicBrokerSettings
+from kafka08.settings.settings import Setting, parse_list
 from zk import entities, entity_configs
 from zk.client import ZkClient
 from zk.errors import NodeExistsError

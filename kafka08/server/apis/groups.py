@@ -12,7 +12,6 @@ from typing import Any
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import OFFSETS_TOPIC, TopicPartition, offsets_partition_for
-from kafka08.config import BrokerConfig
 from kafka08.errors import (
     NO_ERROR,
     ConsumerCoordinatorNotAvailableError,
@@ -58,6 +57,7 @@ from kafka08.server.groups.offset_manager import OffsetManager
 from kafka08.server.groups.requests import GroupRequests
 from kafka08.server.groups.zk_offsets import ZkOffsets
 from kafka08.server.requests.long_work import in_turns, partitions_of
+from kafka08.settings.broker import BrokerConfig
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 

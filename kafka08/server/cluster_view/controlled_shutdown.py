@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError
 from kafka08.network.channel import Channel, Connectors
 from kafka08.protocol.schemas import ControlledShutdownRequest
+from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
 from zk.election import NO_CONTROLLER, read_controller
 from zk.errors import ZkConnectionError

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kafka08.common import Endpoint
-from kafka08.listeners import Listeners
 from kafka08.network.channel import Connectors
 from kafka08.runtime import Connector
 from kafka08.server.cluster_view.registrations import Registrations
+from kafka08.settings.listeners import Listeners
 
 
 def connectors(

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from kafka08 import admin
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import TopicPartition
-from kafka08.config import BrokerConfig, LogConfig
 from kafka08.log.log import Log
 from kafka08.runtime import Connector, Runtime
 from kafka08.server.apis.admin import (
@@ -32,6 +31,7 @@ from kafka08.server.cluster_view.topic_creator import TopicCreator
 from kafka08.server.part import Room
 from kafka08.server.quotas.mutations import MutationQuota
 from kafka08.server.requests.dispatch import Handler
+from kafka08.settings.broker import BrokerConfig, LogConfig
 from zk.client import ZkClient
 from zk.znodes import MalformedNodeError
 

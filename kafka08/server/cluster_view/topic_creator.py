@@ -6,8 +6,8 @@ import logging
 
 from kafka08 import admin
 from kafka08.common import OFFSETS_TOPIC, validate_topic
-from kafka08.config import BrokerConfig
 from kafka08.errors import AdminOperationError, InvalidTopicError, TopicExistsError
+from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
 from zk.errors import ZkError
 from zk.registry import live_brokers

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 from uuid import uuid4
 
-from kafka08.config import BrokerConfig
 from kafka08.errors import (
     NO_ERROR,
     ConsumerCoordinatorNotAvailableError,
@@ -38,6 +37,7 @@ from kafka08.server.groups.sizes import Sizes
 from kafka08.server.groups.states import COMPLETING, DEAD, EMPTY, PREPARING, STABLE
 from kafka08.server.groups.subscriptions import same_subscription
 from kafka08.server.groups.timers import Timers
+from kafka08.settings.broker import BrokerConfig
 
 _NOT_AVAILABLE = ConsumerCoordinatorNotAvailableError.code
 _MOVED = NotCoordinatorForConsumerError.code

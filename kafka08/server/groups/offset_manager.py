@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from kafka08.cluster.partition import Partition
 from kafka08.common import OFFSETS_TOPIC, TopicPartition, offsets_partition_for
-from kafka08.config import BrokerConfig
 from kafka08.errors import (
     NO_ERROR,
     KafkaError,
@@ -47,6 +46,7 @@ from kafka08.server.groups.coordinator import GroupCoordinator
 from kafka08.server.groups.group import Group
 from kafka08.server.replication.acks import await_acks
 from kafka08.server.storage.replica_manager import ReplicaManager
+from kafka08.settings.broker import BrokerConfig
 
 logger = logging.getLogger("kafka.server.OffsetManager")
 

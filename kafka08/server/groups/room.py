@@ -3,7 +3,6 @@ ZooKeeper."""
 
 from __future__ import annotations
 
-from kafka08.config import BrokerConfig
 from kafka08.metrics.registry import Registry
 from kafka08.runtime import Runtime, Scheduler
 from kafka08.server.apis import coordinated_groups
@@ -25,6 +24,7 @@ from kafka08.server.monitoring import broker_metrics
 from kafka08.server.part import Room
 from kafka08.server.requests.dispatch import Handler
 from kafka08.server.storage.replica_manager import ReplicaManager
+from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
 
 

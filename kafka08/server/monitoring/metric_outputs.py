@@ -9,7 +9,6 @@ import logging
 import socket
 from collections.abc import Callable, Iterator
 
-from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError
 from kafka08.metrics.csv_reporter import CsvReporter
 from kafka08.metrics.registry import Registry
@@ -17,6 +16,7 @@ from kafka08.network.http import HttpServer, is_loopback
 from kafka08.runtime import Runtime
 from kafka08.server.monitoring.health import Health
 from kafka08.server.monitoring.http_endpoints import Endpoints
+from kafka08.settings.broker import BrokerConfig
 
 logger = logging.getLogger("kafka.server.Monitoring")
 

@@ -6,13 +6,13 @@ import logging
 import os
 from collections.abc import Callable
 
-from kafka08.config import BrokerConfig
 from kafka08.metrics import names
 from kafka08.metrics.registry import Registry, one
 from kafka08.runtime import Runtime
 from kafka08.server import optional
 from kafka08.server.monitoring.broker_metrics import add_process
 from kafka08.server.monitoring.health import Health
+from kafka08.settings.broker import BrokerConfig
 
 logger = logging.getLogger("kafka.server.Monitoring")
 

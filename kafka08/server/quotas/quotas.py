@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafka08.config import BrokerConfig
 from kafka08.network.connection_limits import ConnectionLimits
 from kafka08.runtime import Clock
 from kafka08.server.quotas.ip_nodes import IpNodes
@@ -13,7 +12,8 @@ from kafka08.server.quotas.mutations import MutationQuota
 from kafka08.server.quotas.quota_nodes import QuotaNodes
 from kafka08.server.quotas.replication import ReplicationQuotas
 from kafka08.server.quotas.throttle import Throttle
-from kafka08.settings import LONG_MAX
+from kafka08.settings.broker import BrokerConfig
+from kafka08.settings.settings import LONG_MAX
 from zk import entities
 from zk.client import ZkClient
 

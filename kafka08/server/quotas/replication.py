@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import logging
 
-from kafka08.dynamic_settings import DynamicBrokerSettings
 from kafka08.runtime import Clock
 from kafka08.security.rates import Bucket
 from kafka08.server.quotas.quota_nodes import rate_of
+from kafka08.settings.dynamic import DynamicBrokerSettings
 from zk import entities, entity_configs
 from zk.client import ZkClient
 from zk.znodes import MalformedNodeError

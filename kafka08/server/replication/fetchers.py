@@ -25,7 +25,6 @@ from typing import NamedTuple
 from kafka08.cluster.partition import NO_EPOCH, Partition
 from kafka08.cluster.replica import UNKNOWN_OFFSET
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition, fetcher_number
-from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, for_code
 from kafka08.log.disk import DiskFailure, is_full
 from kafka08.log.log import Log
@@ -47,6 +46,7 @@ from kafka08.server.quotas.replication import ReplicationQuota
 from kafka08.server.requests.effects import Effects
 from kafka08.server.requests.long_work import in_turns
 from kafka08.server.storage import cold_reads
+from kafka08.settings.broker import BrokerConfig
 
 logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 import logging
 
 from kafka08.cluster.partition import IsrChange, Partition
-from kafka08.config import BrokerConfig
 from kafka08.metrics.meters import Meter
 from kafka08.runtime import Empty, Loop, Runtime
 from kafka08.server.replication.isr_changes import IsrChanges
 from kafka08.server.requests.effects import Effects
 from kafka08.server.storage.replica_manager import ReplicaManager
+from kafka08.settings.broker import BrokerConfig
 from zk import znodes
 from zk.client import ZkClient
 from zk.errors import NoNodeError, ZkClosedError, ZkError

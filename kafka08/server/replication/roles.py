@@ -16,7 +16,6 @@ from typing import Protocol
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.cluster.partition import NO_EPOCH, LeaderState, Partition
 from kafka08.common import Broker, TopicPartition, validate_topic
-from kafka08.config import LogConfig
 from kafka08.errors import (
     NO_ERROR,
     InvalidTopicError,
@@ -40,6 +39,7 @@ from kafka08.runtime import Clock
 from kafka08.server.replication.hw_checkpoints import HwCheckpoints
 from kafka08.server.storage.log_dir_failures import LogDirFailures
 from kafka08.server.storage.replica_manager import ReplicaManager
+from kafka08.settings.broker import LogConfig
 
 logger = logging.getLogger("kafka.server.ReplicaManager")
 state_change_logger = logging.getLogger("state.change.logger")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafka08.config import BrokerConfig
 from kafka08.controller.controller import Controller
 from kafka08.metrics.registry import Registry
 from kafka08.runtime import Runtime, Scheduler
@@ -27,6 +26,7 @@ from kafka08.server.replication.roles import LeadershipControl, Roles
 from kafka08.server.requests.dispatch import Handler
 from kafka08.server.storage.log_dirs import LogDirs
 from kafka08.server.storage.room import Storage
+from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
 
 _IDLE_FETCHER_CHECK_MS = 5_000

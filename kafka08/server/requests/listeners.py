@@ -9,8 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafka08.common import SASL_SSL, SSL, Endpoint
-from kafka08.config import BrokerConfig
-from kafka08.listeners import Listeners
 from kafka08.network.connection_limits import NO_LIMIT, UNLIMITED, ConnectionLimits, Most
 from kafka08.network.failures import Failures
 from kafka08.network.hosts import canonical_host_name
@@ -21,6 +19,8 @@ from kafka08.runtime import Clock, Connector, Runtime, Scheduler
 from kafka08.security.names import mapping
 from kafka08.server import optional
 from kafka08.server.part import Room
+from kafka08.settings.broker import BrokerConfig
+from kafka08.settings.listeners import Listeners
 from zk import znodes
 from zk.endpoints import NO_PORT, plain_address
 

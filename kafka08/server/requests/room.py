@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafka08.config import BrokerConfig
 from kafka08.protocol.registry import APIS, ORIGINAL_APIS, Apis, served_by
 from kafka08.server.apis.versions import ApiVersionsApi
 from kafka08.server.cluster_view.originals import Originals
 from kafka08.server.part import Room
 from kafka08.server.requests.dispatch import Handler, last_versions
+from kafka08.settings.broker import BrokerConfig
 
 
 def apis_of(config: BrokerConfig) -> Apis:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError
 from kafka08.log.cleaning.cleaner import CleanUntil, LogCleaner, LogToClean, Wish, logger
 from kafka08.log.disk import DiskFailure
 from kafka08.runtime import Loop, Runtime
+from kafka08.settings.broker import BrokerConfig
 
 _LEAST_BACKOFF_SECONDS = 0.1
 

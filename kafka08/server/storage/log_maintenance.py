@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
-from kafka08.config import BrokerConfig
 from kafka08.log.disk import DiskFailure
 from kafka08.log.manager import LogManager
 from kafka08.log.recovery.scrub import Scrubber, run_throttled
 from kafka08.runtime import Loop, Runtime, Scheduler
 from kafka08.server.requests.effects import Effects
+from kafka08.settings.broker import BrokerConfig
 
 INITIAL_DELAY_MS = 30_000
 DELETE_CHECK_MS = 10_000

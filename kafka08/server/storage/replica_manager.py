@@ -15,7 +15,6 @@ from typing import NamedTuple
 from kafka08.cluster.partition import Partition
 from kafka08.cluster.replica import UNKNOWN_OFFSET
 from kafka08.common import TopicPartition
-from kafka08.config import BrokerConfig
 from kafka08.errors import (
     KafkaError,
     NotLeaderForPartitionError,
@@ -37,6 +36,7 @@ from kafka08.server.requests.effects import Effects
 from kafka08.server.requests.purgatory import Purgatory
 from kafka08.server.storage import cold_reads
 from kafka08.server.storage.log_dir_failures import LogDirFailures
+from kafka08.settings.broker import BrokerConfig
 
 logger = logging.getLogger("kafka.server.ReplicaManager")
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from kafka08.cluster.metadata_cache import MetadataCache
-from kafka08.config import BrokerConfig
 from kafka08.log.manager import LogManager
 from kafka08.runtime import Runtime, Scheduler
 from kafka08.server import optional
@@ -26,6 +25,7 @@ from kafka08.server.requests.effects import Effects
 from kafka08.server.storage.log_dir_failures import LogDirFailures
 from kafka08.server.storage.log_maintenance import LogMaintenance
 from kafka08.server.storage.replica_manager import ReplicaManager
+from kafka08.settings.broker import BrokerConfig
 
 _COUNTS_MS = 5_000
 

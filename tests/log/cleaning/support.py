@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from kafka08.common import TopicPartition
-from kafka08.config import BrokerConfig
 from kafka08.log.cleaning.cleaner import LogCleaner
 from kafka08.log.cleaning.cleaner_job import Job
 from kafka08.log.cleaning.compaction import events
 from kafka08.log.cleaning.throttler import Throttler
 from kafka08.log.log import Log
 from kafka08.message.sets import encode_set, iter_messages
+from kafka08.settings.broker import BrokerConfig
 from tests.fakes.runtime import FakeClock
 from tests.log.support import open_log, writable
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kafka08.config import BrokerConfig
 from kafka08.errors import ConfigError
 from kafka08.network.client_login import SaslConnector
 from kafka08.network.failures import Failures
@@ -15,6 +14,7 @@ from kafka08.network.login import LoginFailed
 from kafka08.network.peer import Peer
 from kafka08.security.jaas import PLAIN_MODULE, SCRAM_MODULE
 from kafka08.server.access.logins import LoginSettings
+from kafka08.settings.broker import BrokerConfig
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from tests.network.test_login import HANDSHAKE_1, RIGHT, WRONG, authenticate, raw

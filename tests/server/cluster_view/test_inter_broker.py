@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kafka08.config import BrokerConfig
-from kafka08.listeners import Listeners
 from kafka08.network.channel import Channel
 from kafka08.server.cluster_view.inter_broker import connectors
 from kafka08.server.cluster_view.registrations import Registrations
+from kafka08.settings.broker import BrokerConfig
+from kafka08.settings.listeners import Listeners
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from zk import znodes

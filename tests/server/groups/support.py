@@ -7,7 +7,6 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from kafka08.config import BrokerConfig
 from kafka08.server.groups.coordinator import (
     GroupCoordinator,
     JoinRequest,
@@ -15,6 +14,7 @@ from kafka08.server.groups.coordinator import (
     Storing,
 )
 from kafka08.server.groups.group import JoinAnswer, Reply, Strategy, SyncAnswer
+from kafka08.settings.broker import BrokerConfig
 from tests.fakes.runtime import FakeClock
 
 SESSION_MS, REBALANCE_MS, DELAY_MS = 10_000, 60_000, 3_000

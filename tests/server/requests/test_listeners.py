@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from kafka08.config import BrokerConfig
 from kafka08.errors import ConfigError
 from kafka08.network.failures import Failures
 from kafka08.network.tls import SecureConnector
 from kafka08.runtime import ThreadRuntime
 from kafka08.server.main import main
 from kafka08.server.requests.listeners import Certificates, bind, connection_limits
+from kafka08.settings.broker import BrokerConfig
 from tests.fakes.runtime import FakeClock
 
 TLS = Path(__file__).parents[2] / "golden" / "tls"

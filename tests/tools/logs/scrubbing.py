@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from kafka08.common import Broker, TopicPartition
-from kafka08.config import BrokerConfig
 from kafka08.log.manager import LogManager
 from kafka08.log.segments import integrity
 from kafka08.message.sets import encode_set
 from kafka08.message.wrappers import absolute_slice
 from kafka08.protocol import schemas
+from kafka08.settings.broker import BrokerConfig
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeClock
 from tests.log.support import values

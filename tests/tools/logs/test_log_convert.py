@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
-from kafka08.config import BrokerConfig
 from kafka08.errors import KafkaError
 from kafka08.groups.records import (
     Committed,
@@ -26,6 +25,7 @@ from kafka08.log.directory import LogDirectory
 from kafka08.log.manager import LogManager
 from kafka08.log.segments import integrity
 from kafka08.message.sets import encode_set, iter_messages
+from kafka08.settings.broker import BrokerConfig
 from tests.fakes.runtime import FakeClock
 from tests.log.support import everything, values
 from tests.message.batches import batch, simple

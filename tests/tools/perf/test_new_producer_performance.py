@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka08.admin import InvalidArgumentError
-from kafka08.settings import NumberFormatError
+from kafka08.settings.settings import NumberFormatError
 from tools.perf import end_to_end_latency, new_producer_performance
 from tools.perf.new_producer_performance import SendStats, ThroughputThrottler
 

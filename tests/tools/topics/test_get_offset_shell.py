@@ -7,7 +7,7 @@ import pytest
 from kafka08.common import TopicPartition
 from kafka08.protocol import schemas
 from kafka08.protocol.negotiation import NoApiVersionsError
-from kafka08.settings import NumberFormatError
+from kafka08.settings.settings import NumberFormatError
 from tests.fakes.cluster import FakeCluster, connect
 from tools import brokers
 from tools.options import UsageError, run_main

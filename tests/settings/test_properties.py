@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka08.errors import ConfigError
-from kafka08.properties import load, parse, with_prefix
+from kafka08.settings.properties import load, parse, with_prefix
 
 
 @pytest.mark.parametrize(

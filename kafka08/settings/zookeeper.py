@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafka08.settings import LIST, PASSWORD, Settings, setting
-from kafka08.ssl_settings import SslSettings
+from kafka08.settings.settings import LIST, PASSWORD, Settings, setting
+from kafka08.settings.tls import SslSettings
 
 JAAS_CONFIG = "zookeeper.jaas.config"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.config import BrokerConfig
-from kafka08.dynamic_settings import DynamicBrokerSettings
 from kafka08.errors import ConfigError
+from kafka08.settings.broker import BrokerConfig
+from kafka08.settings.dynamic import DynamicBrokerSettings
 
 RATE = "leader.replication.throttled.rate"
 

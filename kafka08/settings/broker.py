@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from kafka08.errors import ConfigError
-from kafka08.later_topic_settings import LaterTopicSettings
-from kafka08.listeners import (
+from kafka08.settings.later_topics import LaterTopicSettings
+from kafka08.settings.listeners import (
     OWN_PREFIX,
     Listeners,
     ListenerSettings,
     own_settings,
     resolve,
 )
-from kafka08.settings import (
+from kafka08.settings.settings import (
     BOOLEAN,
     CODEC,
     DOUBLE,
@@ -44,8 +44,8 @@ from kafka08.settings import (
     setting,
     value_of,
 )
-from kafka08.ssl_settings import SslSettings
-from kafka08.zookeeper_settings import ZooKeeperSecurity
+from kafka08.settings.tls import SslSettings
+from kafka08.settings.zookeeper import ZooKeeperSecurity
 
 __all__ = ["BROKER_KEYS", "TOPIC_KEYS", "BrokerConfig", "LogConfig", "log_overrides"]
 

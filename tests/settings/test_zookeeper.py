@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kafka08.config import BrokerConfig
 from kafka08.consumer.config import ConsumerConfig
-from kafka08.settings import is_secret
-from kafka08.ssl_settings import SslSettings
-from kafka08.zookeeper_settings import UNSECURED, ZooKeeperSecurity
+from kafka08.settings.broker import BrokerConfig
+from kafka08.settings.settings import is_secret
+from kafka08.settings.tls import SslSettings
+from kafka08.settings.zookeeper import UNSECURED, ZooKeeperSecurity
 
 
 def test_they_are_those_of_tls() -> None:

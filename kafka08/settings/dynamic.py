@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kafka08.config import BrokerConfig
 from kafka08.errors import ConfigError
-from kafka08.settings import LONG, LONG_MAX, Settings, setting
+from kafka08.settings.broker import BrokerConfig
+from kafka08.settings.settings import LONG, LONG_MAX, Settings, setting
 
 
 class DynamicBrokerSettings(Settings):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka08.secret_files import warn_of_passwords
+from kafka08.settings.secret_files import warn_of_passwords
 
 
 @pytest.mark.scenario("security-54")

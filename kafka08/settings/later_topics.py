@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafka08.errors import ConfigError
-from kafka08.settings import BOOLEAN, INT, LONG, Kind, Settings, setting
+from kafka08.settings.settings import BOOLEAN, INT, LONG, Kind, Settings, setting
 
 _NO_TIERS = "There is no remote storage: all segments are in the data directories."
 _REASONS = {

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafka08.settings import is_secret
+from kafka08.settings.settings import is_secret
 
 logger = logging.getLogger("kafka.utils.VerifiableProperties")
 

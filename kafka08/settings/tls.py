@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka08.settings import LIST, PASSWORD, Settings, setting
+from kafka08.settings.settings import LIST, PASSWORD, Settings, setting
 
 _PROTOCOLS = ("TLSv1.2", "TLSv1.3")
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import pytest
 
 from kafka08.errors import ConfigError
-from kafka08.settings import BOOLEAN_IN_ANY_CASE, DURATION, MAP, Settings, setting
+from kafka08.settings.settings import BOOLEAN_IN_ANY_CASE, DURATION, MAP, Settings, setting
 
 
 def test_the_mechanism_serves_other_classes() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafka08.config import BROKER_KEYS, BrokerConfig, LogConfig
-from kafka08.dynamic_settings import DynamicBrokerSettings
-from kafka08.later_topic_settings import LaterTopicSettings
-from kafka08.settings_docs import render
+from kafka08.settings.broker import BROKER_KEYS, BrokerConfig, LogConfig
+from kafka08.settings.docs import render
+from kafka08.settings.dynamic import DynamicBrokerSettings
+from kafka08.settings.later_topics import LaterTopicSettings
 
-PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
+PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 
 
 def test_the_page_is_up_to_date() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafka08.common import Endpoint
-from kafka08.config import BrokerConfig
 from kafka08.errors import ConfigError
+from kafka08.settings.broker import BrokerConfig
 
 MINIMAL = {"broker.id": "0", "zookeeper.connect": "localhost:2181"}
 PLAIN_AND_SSL = "PLAINTEXT://:9092,SSL://:9093"
