@@ -20,7 +20,7 @@ from kafka08.log.log import Log
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.runtime import SystemClock
-from kafka08.settings.broker import LogConfig
+from kafka08.settings.topic import LogConfig
 
 DUMP = "kafka.tools.DumpLogSegments"
 original = pytest.mark.original

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kafka08.common import TopicPartition, validate_topic
 from kafka08.errors import AdminOperationError, TopicExistsError
-from kafka08.settings.broker import LogConfig
 from kafka08.settings.settings import NumberFormatError
+from kafka08.settings.topic import LogConfig
 from zk import entities, entity_configs, znodes
 from zk.client import CreateOp, Op, SetOp, ZkClient
 from zk.errors import BadVersionError, NodeExistsError, NoNodeError

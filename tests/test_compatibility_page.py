@@ -17,8 +17,9 @@ import pytest
 from kafka08.security.acl_nodes import CHANGES, ROOTS
 from kafka08.server.access import scram_credentials
 from kafka08.server.cluster_view import producer_ids
-from kafka08.settings.broker import BrokerConfig, LogConfig
+from kafka08.settings.broker import BrokerConfig
 from kafka08.settings.later_topics import LaterTopicSettings
+from kafka08.settings.topic import LogConfig
 from zk import entities, znodes
 
 ROOT = Path(__file__).parents[1]

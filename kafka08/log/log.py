@@ -49,7 +49,7 @@ from kafka08.message.scan import ProducerRow, producer_batches
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME
 from kafka08.message.times import newest as newest_time
-from kafka08.settings.broker import LogConfig
+from kafka08.settings.topic import LogConfig
 
 logger = logging.getLogger("kafka.log.Log")
 

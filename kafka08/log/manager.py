@@ -38,7 +38,8 @@ from kafka08.log.log import Log, WallClock
 from kafka08.log.recovery.loading import Loading, Work
 from kafka08.log.recovery.recovery import bytes_to_recover
 from kafka08.metrics.meters import Timer
-from kafka08.settings.broker import BrokerConfig, LogConfig
+from kafka08.settings.broker import BrokerConfig
+from kafka08.settings.topic import LogConfig
 
 if TYPE_CHECKING:
     from kafka08.log.cleaning.cleaner import LogCleaner

@@ -18,7 +18,7 @@ from kafka08.message.scan import iter_entries
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME, Rules
 from kafka08.message.wrappers import Rebuilt
-from kafka08.settings.broker import LogConfig
+from kafka08.settings.topic import LogConfig
 
 
 class RebuiltSet(NamedTuple):

@@ -24,7 +24,7 @@ from kafka08.rest.calls import Call, Fields, RestAnswer, Route, Row
 from kafka08.rest.cluster import Cluster, ShownPartition, ShownReplica
 from kafka08.rest.errors import RestError, plain, topic_not_found
 from kafka08.security.users import ADMIN, READER
-from kafka08.settings.broker import TOPIC_KEYS
+from kafka08.settings.topic import TOPIC_KEYS
 from zk import znodes
 from zk.errors import NodeExistsError
 

@@ -11,8 +11,9 @@ from kafka08.message.compression import CodecMissingError, check_codecs
 from kafka08.runtime import GeventRuntime
 from kafka08.server.broker import KafkaServer
 from kafka08.settings import properties
-from kafka08.settings.broker import BrokerConfig, log_overrides
+from kafka08.settings.broker import BrokerConfig
 from kafka08.settings.secret_files import warn_of_passwords
+from kafka08.settings.settings import log_overrides
 
 logger = logging.getLogger("kafka.server.KafkaServer")
 startable_logger = logging.getLogger("kafka.server.KafkaServerStartable")

@@ -1,4 +1,4 @@
-"""What a program that has settings of its own needs to declare them."""
+"""The means to declare the settings of any program."""
 
 from kafka08.settings.settings import Settings, setting
 

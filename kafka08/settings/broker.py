@@ -1,17 +1,14 @@
-"""Every broker and topic setting of 0.8.2.2, declared once.
+"""The settings of brokers, each declared once: ``BrokerConfig`` mirrors kafka.server.KafkaConfig.
 
-``BrokerConfig`` mirrors kafka.server.KafkaConfig, ``LogConfig`` kafka.log.LogConfig. Attributes
-are the keys with dots as underscores, already resolved: a key that stands in for another one
-(``log.roll.hours`` for ``log.roll.ms``) has done so. docs/settings.md is generated from here.
+Attributes are the keys with dots as underscores, already resolved: a key that stands in for another
+one (``log.roll.hours`` for ``log.roll.ms``) has done so. docs/settings.md is generated from here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 
 from kafka08.errors import ConfigError
-from kafka08.settings.later_topics import LaterTopicSettings
 from kafka08.settings.listeners import (
     OWN_PREFIX,
     Listeners,
@@ -20,7 +17,6 @@ from kafka08.settings.listeners import (
     resolve,
 )
 from kafka08.settings.settings import (
-    BOOLEAN,
     CODEC,
     DOUBLE,
     DOUBLE_MAX,
@@ -34,12 +30,6 @@ from kafka08.settings.settings import (
     PASSWORD,
     RELEASE,
     SHORT,
-    THROTTLED,
-    NumberFormatError,
-    Settings,
-    UnknownConfigError,
-    log_overrides,
-    message_format,
     parse_list,
     setting,
     value_of,
@@ -47,46 +37,14 @@ from kafka08.settings.settings import (
 from kafka08.settings.tls import SslSettings
 from kafka08.settings.zookeeper import ZooKeeperSecurity
 
-__all__ = ["BROKER_KEYS", "TOPIC_KEYS", "BrokerConfig", "LogConfig", "log_overrides"]
-
 _MINUTE_MS = 60 * 1000
 _HOUR_MS = 60 * _MINUTE_MS
-_COMPRESSED_SETS = ("verbatim", "normalised")
-_CREATE_TIME, _LOG_APPEND_TIME = _TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
-_DELETE, _COMPACT, _BOTH = "delete", "compact", "compact,delete"
+COMPRESSED_SETS = ("verbatim", "normalised")
+TIMESTAMP_TYPES = CREATE_TIME, LOG_APPEND_TIME = ("CreateTime", "LogAppendTime")
 AUTHORIZERS = (
     "kafka.security.auth.SimpleAclAuthorizer",
     "kafka.security.authorizer.AclAuthorizer",
 )
-
-# A topic without a setting of its own follows the broker's.
-BROKER_KEYS = {
-    "segment.bytes": "log.segment.bytes",
-    "segment.ms": "log.roll.ms",
-    "segment.jitter.ms": "log.roll.jitter.ms",
-    "segment.index.bytes": "log.index.size.max.bytes",
-    "flush.messages": "log.flush.interval.messages",
-    "flush.ms": "log.flush.interval.ms",
-    "retention.bytes": "log.retention.bytes",
-    "retention.ms": "log.retention.ms",
-    "max.message.bytes": "message.max.bytes",
-    "index.interval.bytes": "log.index.interval.bytes",
-    "file.delete.delay.ms": "log.segment.delete.delay.ms",
-    "delete.retention.ms": "log.cleaner.delete.retention.ms",
-    "min.cleanable.dirty.ratio": "log.cleaner.min.cleanable.ratio",
-    "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
-    "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
-    "cleanup.policy": "log.cleanup.policy",
-    "unclean.leader.election.enable": "unclean.leader.election.enable",
-    "min.insync.replicas": "min.insync.replicas",
-    "compressed.sets": "log.compressed.sets",
-    "message.format.version": "log.message.format.version",
-    "message.timestamp.type": "log.message.timestamp.type",
-    "message.timestamp.difference.max.ms": "log.message.timestamp.difference.max.ms",
-    "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
-    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
-    "message.downconversion.enable": "log.message.downconversion.enable",
-}
 
 
 def _queued_max_request_bytes(config: BrokerConfig) -> int:
@@ -442,7 +400,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
     )
     log_cleanup_policy: str = setting(
         "log.cleanup.policy",
-        _DELETE,
+        "delete",
         doc="`compact` keeps the last message of each key, `compact,delete` also deletes old "
         "segments; any other word deletes old segments.",
     )
@@ -568,7 +526,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
     log_compressed_sets: str = setting(
         "log.compressed.sets",
         "verbatim",
-        choices=_COMPRESSED_SETS,
+        choices=COMPRESSED_SETS,
         doc="Not in 0.8.2.2. `verbatim` stores compressed messages as the producer sent them, "
         "without repacking. `normalised` repacks them at append with absolute offsets, as "
         "0.8.2.2 does: set it if 0.8.2.2 brokers share the cluster or will open the same data "
@@ -585,8 +543,8 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
     )
     log_message_timestamp_type: str = setting(
         "log.message.timestamp.type",
-        _CREATE_TIME,
-        choices=_TIMESTAMP_TYPES,
+        CREATE_TIME,
+        choices=TIMESTAMP_TYPES,
         doc="Not in 0.8.2.2. `CreateTime` stores the timestamps of producers, `LogAppendTime` the "
         "time at which the leader appends a message. Messages of format 0 have neither.",
     )
@@ -1085,277 +1043,3 @@ def _check_range(key: str, value: int, low: int | None, high: int, why: str) -> 
         raise ConfigError(
             f"{key} has value {value} which is not in the range ({low},{high}); {why}."
         )
-
-
-def _cleanup_policy(value: str, otherwise: str) -> str:
-    """The policies in a list, in any order; ``otherwise`` for words that are not policies."""
-    words = {each.strip() for each in value.lower().split(",")}
-    if words == {_DELETE, _COMPACT}:
-        return _BOTH
-    return words.pop() if words in ({_DELETE}, {_COMPACT}) else otherwise
-
-
-def _names(replicas: tuple[str, ...], partition: int, broker_id: int) -> bool:
-    return replicas == ("*",) or f"{partition}:{broker_id}" in replicas
-
-
-def _topic_boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise NumberFormatError(text)
-    return text.lower() == "true"
-
-
-class LogConfig(Settings):
-    """The settings of one topic's logs: the broker's, unless the topic overrides them.
-
-    ``cleanup_policy`` is always ``delete``, ``compact`` or ``compact,delete``. Values of a topic
-    are only parsed, not checked for a range, as in the original: an original tool may have written
-    any value.
-    """
-
-    segment_bytes: int = setting(
-        "segment.bytes", 1073741824, doc="Size at which a segment is closed."
-    )
-    segment_ms: int = setting(
-        "segment.ms", 604800000, LONG, doc="Age at which a segment is closed."
-    )
-    segment_jitter_ms: int = setting(
-        "segment.jitter.ms", 0, LONG, doc="Largest random amount taken off that age."
-    )
-    segment_index_bytes: int = setting(
-        "segment.index.bytes", 10485760, doc="Size of a segment's index file."
-    )
-    flush_messages: int = setting(
-        "flush.messages", LONG_MAX, LONG, doc="Messages a log may take before it is flushed."
-    )
-    flush_ms: int = setting(
-        "flush.ms", LONG_MAX, LONG, doc="How long a message may wait to be flushed."
-    )
-    retention_bytes: int = setting(
-        "retention.bytes",
-        -1,
-        LONG,
-        doc="Size a partition may grow to before old segments are deleted; negative: no limit.",
-    )
-    retention_ms: int = setting(
-        "retention.ms",
-        604800000,
-        LONG,
-        doc="Age at which a segment is deleted, the newest one too: the time since its newest "
-        "message, or without timestamps since its last write. Negative: never.",
-    )
-    max_message_bytes: int = setting(
-        "max.message.bytes",
-        1000012,
-        doc="Largest log entry accepted, its 12 bytes of offset and size included.",
-    )
-    index_interval_bytes: int = setting(
-        "index.interval.bytes", 4096, doc="Bytes of log between two index entries."
-    )
-    # A topic's value must parse as an int, yet the broker's default may be any long.
-    file_delete_delay_ms: int = setting(
-        "file.delete.delay.ms",
-        60000,
-        LONG._replace(parse=INT.parse),
-        doc="How long a deleted segment's files stay on disk.",
-    )
-    delete_retention_ms: int = setting(
-        "delete.retention.ms",
-        86400000,
-        LONG,
-        doc="How long a compacted log keeps the markers of deleted keys.",
-    )
-    min_cleanable_dirty_ratio: float = setting(
-        "min.cleanable.dirty.ratio",
-        0.5,
-        doc="A log is compacted once its uncleaned share is above this.",
-    )
-    min_compaction_lag_ms: int = setting(
-        "min.compaction.lag.ms",
-        0,
-        LONG,
-        low=0,
-        doc="Not in 0.8.2.2; see `log.cleaner.min.compaction.lag.ms`.",
-    )
-    max_compaction_lag_ms: int = setting(
-        "max.compaction.lag.ms",
-        LONG_MAX,
-        LONG,
-        low=1,
-        doc="Not in 0.8.2.2; see `log.cleaner.max.compaction.lag.ms`. The active segment is closed "
-        "at that age too.",
-    )
-    cleanup_policy: str = setting(
-        "cleanup.policy",
-        _DELETE,
-        doc="`delete` deletes old segments, `compact,delete` also keeps only the last message of "
-        "each key; any other word only does that.",
-    )
-    unclean_leader_election_enable: bool = setting(
-        "unclean.leader.election.enable",
-        True,
-        BOOLEAN._replace(parse=_topic_boolean),
-        doc="Let a replica outside the isr lead when no other is alive, at the price of data.",
-    )
-    min_insync_replicas: int = setting(
-        "min.insync.replicas",
-        1,
-        doc="Replicas that must be in sync for a produce with acks -1; at least 1.",
-    )
-    compressed_sets: str = setting(
-        "compressed.sets",
-        "verbatim",
-        choices=_COMPRESSED_SETS,
-        doc="Not in 0.8.2.2; see `log.compressed.sets`.",
-    )
-    message_format_version: str = setting(
-        "message.format.version",
-        "3.0",
-        RELEASE,
-        doc="Not in 0.8.2.2; see `log.message.format.version`.",
-    )
-    message_timestamp_type: str = setting(
-        "message.timestamp.type",
-        _CREATE_TIME,
-        choices=_TIMESTAMP_TYPES,
-        doc="Not in 0.8.2.2; see `log.message.timestamp.type`.",
-    )
-    message_timestamp_difference_max_ms: int = setting(
-        "message.timestamp.difference.max.ms",
-        LONG_MAX,
-        LONG,
-        low=0,
-        doc="Not in 0.8.2.2; see `log.message.timestamp.difference.max.ms`.",
-    )
-    message_timestamp_before_max_ms: int = setting(
-        "message.timestamp.before.max.ms",
-        LONG_MAX,
-        LONG,
-        low=0,
-        doc="Not in 0.8.2.2; see `log.message.timestamp.before.max.ms`.",
-    )
-    message_timestamp_after_max_ms: int = setting(
-        "message.timestamp.after.max.ms",
-        LONG_MAX,
-        LONG,
-        low=0,
-        doc="Not in 0.8.2.2; see `log.message.timestamp.after.max.ms`.",
-    )
-    message_downconversion_enable: bool = setting(
-        "message.downconversion.enable",
-        True,
-        BOOLEAN._replace(parse=_topic_boolean),
-        doc="Not in 0.8.2.2; see `log.message.downconversion.enable`.",
-    )
-
-    leader_replication_throttled_replicas: tuple[str, ...] = setting(
-        "leader.replication.throttled.replicas",
-        (),
-        THROTTLED,
-        doc="Not in 0.8.2.2. Replicas, as `partition:broker`, or `*` for all, that send no faster "
-        "than `leader.replication.throttled.rate` of their broker to followers outside the isr.",
-    )
-    follower_replication_throttled_replicas: tuple[str, ...] = setting(
-        "follower.replication.throttled.replicas",
-        (),
-        THROTTLED,
-        doc="Not in 0.8.2.2. Replicas, as `partition:broker`, or `*` for all, that fetch no faster "
-        "than `follower.replication.throttled.rate` of their broker while they are behind.",
-    )
-
-    @cached_property
-    def message_format(self) -> int:
-        """The newest message format to store: 0, 1 or 2."""
-        return message_format(self.message_format_version)
-
-    @cached_property
-    def stamps(self) -> bool:
-        """Whether messages get the time at which they are appended."""
-        return self.message_timestamp_type == _LOG_APPEND_TIME
-
-    @cached_property
-    def timestamp_limits(self) -> tuple[int, int] | None:
-        """How far timestamps may lie in the past and in the future (ms); None without a limit."""
-        most = self.message_timestamp_difference_max_ms
-        before = min(self.message_timestamp_before_max_ms, most)
-        after = min(self.message_timestamp_after_max_ms, most)
-        return None if before == after == LONG_MAX else (before, after)
-
-    def throttles_leader(self, partition: int, broker_id: int) -> bool:
-        """Whether this replica's rate as leader is limited while followers are behind."""
-        return _names(self.leader_replication_throttled_replicas, partition, broker_id)
-
-    def throttles_follower(self, partition: int, broker_id: int) -> bool:
-        """Whether this replica's rate as follower is limited while it is behind."""
-        return _names(self.follower_replication_throttled_replicas, partition, broker_id)
-
-    @cached_property
-    def compact(self) -> bool:
-        """Whether only the last message of each key is kept."""
-        return self.cleanup_policy != _DELETE
-
-    @cached_property
-    def deletes(self) -> bool:
-        """Whether old segments are deleted by age and by size."""
-        return self.cleanup_policy != _COMPACT
-
-    @classmethod
-    def from_broker(cls, broker: BrokerConfig) -> LogConfig:
-        """The logs' defaults on a broker.
-
-        Unlike KafkaServer.createLogManager, min.insync.replicas is passed on (KAFKA-2114).
-        """
-        values = {
-            topic_key.replace(".", "_"): getattr(broker, broker_key.replace(".", "_"))
-            for topic_key, broker_key in BROKER_KEYS.items()
-        }
-        values["cleanup_policy"] = _cleanup_policy(broker.log_cleanup_policy, _DELETE)
-        return cls(**values)
-
-    def override(self, properties: Mapping[str, str]) -> LogConfig:
-        """This config with a topic's own values; unknown names are ignored.
-
-        Raises NumberFormatError in the JVM's words for a value that cannot be parsed.
-        """
-        changes = {
-            attribute: described.kind.parse(properties[described.key])
-            for attribute, described in self.settings().items()
-            if described.key in properties
-        }
-        if "cleanup_policy" in changes:
-            changes["cleanup_policy"] = _cleanup_policy(changes["cleanup_policy"], _COMPACT)
-        return self.replace(**changes)
-
-    @classmethod
-    def validate(cls, properties: Mapping[str, str]) -> None:
-        """Check a topic's settings before a tool writes them; errors are LogConfig.validate's."""
-        for name in properties:
-            if name not in TOPIC_KEYS:
-                raise UnknownConfigError(name)
-        LaterTopicSettings.refuse_others(properties)
-        min_isr = properties.get("min.insync.replicas")
-        if min_isr is not None and INT.parse(min_isr) < 1:
-            raise ConfigError(
-                f"Wrong value {min_isr} of min.insync.replicas in topic configuration;  "
-                "Valid values are at least 1"
-            )
-        checked = cls().override(properties)
-        words = [each.strip() for each in properties.get("cleanup.policy", "").lower().split(",")]
-        unknown = [word for word in words if word not in (_DELETE, _COMPACT)]
-        if len(words) > 1 and unknown:  # 0.8.2.2 takes any single word
-            raise ConfigError(
-                f"Invalid value {unknown[0]} for configuration cleanup.policy: String must be one "
-                f"of: {_COMPACT}, {_DELETE}"
-            )
-        for attribute in ("min_compaction_lag_ms", "max_compaction_lag_ms"):
-            cls.settings()[attribute].check(getattr(checked, attribute))
-        least, most = checked.min_compaction_lag_ms, checked.max_compaction_lag_ms
-        if least > most:
-            raise ConfigError(
-                f"conflict topic config setting min.compaction.lag.ms ({least}) > "
-                f"max.compaction.lag.ms ({most})"
-            )
-
-
-TOPIC_KEYS = LogConfig.keys() | LaterTopicSettings.keys()
-"""The settings that a topic may have, those without an effect too."""

@@ -11,7 +11,7 @@ import pytest
 
 from kafka08.log.log import Log
 from kafka08.message.sets import encode_set, iter_messages
-from kafka08.settings.broker import LogConfig
+from kafka08.settings.topic import LogConfig
 from tests.fakes.runtime import FakeClock
 
 

@@ -13,7 +13,7 @@ from kafka08.message.batch import header_of
 from kafka08.message.compression import MAX_INFLATED
 from kafka08.message.sets import Opened, encode_set, iter_messages
 from kafka08.message.timed_sets import Rules
-from kafka08.settings.broker import LogConfig
+from kafka08.settings.topic import LogConfig
 from tests.message.batches import batch, simple
 from tests.message.sets import has_absolute_offsets, plain
 

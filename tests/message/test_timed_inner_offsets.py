@@ -19,7 +19,7 @@ from kafka08.message.leaves import timed_leaves
 from kafka08.message.scan import iter_entries, newest_time
 from kafka08.message.sets import Opened, assign_offsets, check_follower_set, iter_messages
 from kafka08.message.timed_sets import Rules
-from kafka08.settings.broker import LogConfig
+from kafka08.settings.topic import LogConfig
 from tests.message import captured
 from tests.message.batches import timed, timed_wrapper
 from tests.message.sets import LIMIT

@@ -43,7 +43,8 @@ from kafka08.server.requests.dispatch import Dispatcher
 from kafka08.server.requests.effects import Effects
 from kafka08.server.requests.room import apis_of, handlers_of
 from kafka08.server.storage.room import Storage
-from kafka08.settings.broker import BrokerConfig, LogConfig
+from kafka08.settings.broker import BrokerConfig
+from kafka08.settings.topic import LogConfig
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from tests.protocol.values import narrowed

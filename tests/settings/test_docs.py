@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafka08.settings.broker import BROKER_KEYS, BrokerConfig, LogConfig
+from kafka08.settings.broker import BrokerConfig
 from kafka08.settings.docs import render
 from kafka08.settings.dynamic import DynamicBrokerSettings
 from kafka08.settings.later_topics import LaterTopicSettings
+from kafka08.settings.topic import BROKER_KEYS, LogConfig
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 

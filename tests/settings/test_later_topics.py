@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafka08.errors import ConfigError
-from kafka08.settings.broker import LogConfig
 from kafka08.settings.later_topics import LaterTopicSettings
+from kafka08.settings.topic import LogConfig
 
 
 def test_they_are_not_settings_of_logs() -> None:

@@ -19,9 +19,11 @@ from kafka08.security.scram import (
     encode_credential,
     nonce_of,
 )
-from kafka08.settings.broker import TOPIC_KEYS, BrokerConfig, LogConfig
+from kafka08.settings import properties
+from kafka08.settings.broker import BrokerConfig
 from kafka08.settings.listeners import OWN_PREFIX
-from kafka08.settings.settings import HIDDEN, is_secret, properties
+from kafka08.settings.settings import HIDDEN, is_secret
+from kafka08.settings.topic import TOPIC_KEYS, LogConfig
 from zk import entities
 
 # Commas and equals signs between square brackets do not count.

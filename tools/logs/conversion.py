@@ -43,7 +43,7 @@ from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
 from kafka08.message.wrappers import number, numbered_from
 from kafka08.runtime import SystemClock
-from kafka08.settings.broker import LogConfig
+from kafka08.settings.topic import LogConfig
 from tools.logs.lowering import LOSSES, Lowered, filler, lowered, lowered_offsets
 
 CONVERTED_SUFFIX = ".converted"

@@ -14,7 +14,7 @@ from kafka08.client.admin import AdminNotServedError
 from kafka08.common import OFFSETS_TOPIC
 from kafka08.consumer.filters import Whitelist
 from kafka08.errors import TopicExistsError
-from kafka08.settings.broker import TOPIC_KEYS, LogConfig
+from kafka08.settings.topic import TOPIC_KEYS, LogConfig
 from kafka08.topics.topics import PartitionDescription, TopicDescription, Topics
 from tools.options import Arguments
 from zk import znodes

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 
-from kafka08.settings.broker import TOPIC_KEYS
+from kafka08.settings.topic import TOPIC_KEYS
 from kafka08.topics.topics import BrokerTopics, ZooKeeperTopics
 from tools import admin_command, brokers
 from tools.options import Arguments, OptionParser

@@ -20,7 +20,7 @@ from kafka08.errors import KafkaError, meaning_of
 from kafka08.lag.collector import Lags, LogState
 from kafka08.lag.judgement import worst
 from kafka08.protocol.admin_schemas import DescribeLogDirsRequest
-from kafka08.settings.broker import LogConfig
+from kafka08.settings.topic import LogConfig
 from zk.errors import ZkError
 from zk.znodes import MalformedNodeError
 

@@ -17,7 +17,7 @@ from kafka08.console.site import Visit, whole
 from kafka08.errors import KafkaError, raise_for_code
 from kafka08.message.sets import encode_set
 from kafka08.protocol import admin_schemas as a
-from kafka08.settings.broker import LogConfig
+from kafka08.settings.topic import LogConfig
 from zk import znodes
 from zk.errors import NodeExistsError
 

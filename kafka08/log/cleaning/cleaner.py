@@ -45,7 +45,8 @@ from kafka08.log.disk import DiskFailure
 from kafka08.log.log import Log, WallClock
 from kafka08.log.segments.segment import LogSegment
 from kafka08.metrics.meters import Meter
-from kafka08.settings.broker import BrokerConfig, LogConfig
+from kafka08.settings.broker import BrokerConfig
+from kafka08.settings.topic import LogConfig
 
 POLL_SECONDS = 0.05
 # A log whose cleaning failed is skipped for a minute, then for twice as long, and so on.

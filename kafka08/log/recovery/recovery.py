@@ -38,7 +38,7 @@ from kafka08.log.segments.time_search import is_untimed_from
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.entry import PAUSED
 from kafka08.message.scan import FileWalk
-from kafka08.settings.broker import LogConfig
+from kafka08.settings.topic import LogConfig
 
 _OUR_SUFFIXES = (
     LOG_SUFFIX,

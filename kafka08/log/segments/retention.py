@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from kafka08.log.segments.segment import LogSegment
-from kafka08.settings.broker import LogConfig
+from kafka08.settings.topic import LogConfig
 
 
 def deletable(

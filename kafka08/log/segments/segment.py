@@ -18,7 +18,7 @@ from kafka08.log.segments.time_index import NO_TIME, MessageTime, TimeIndex
 from kafka08.message.batch import RECORDS_AT
 from kafka08.message.entry import ABOVE, LOG_OVERHEAD, MIN_MESSAGE_SIZE, OFFSET_AND_SIZE, SHORT
 from kafka08.message.scan import FileWalk, newest_time, walk
-from kafka08.settings.broker import LogConfig
+from kafka08.settings.topic import LogConfig
 
 _FIRST_READ = 8 << 10
 _LONG_READ = 64 << 10

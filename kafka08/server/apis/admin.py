@@ -39,9 +39,10 @@ from kafka08.server.apis.outcomes import (
 )
 from kafka08.server.quotas.mutations import MutationQuota
 from kafka08.server.requests.long_work import in_turns
-from kafka08.settings.broker import BrokerConfig, LogConfig
+from kafka08.settings.broker import BrokerConfig
 from kafka08.settings.dynamic import DynamicBrokerSettings
 from kafka08.settings.settings import Setting, parse_list
+from kafka08.settings.topic import LogConfig
 from zk import entities, entity_configs
 from zk.client import ZkClient
 from zk.errors import NodeExistsError

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kafka08.protocol import admin_schemas as a
-from kafka08.settings.broker import BROKER_KEYS, BrokerConfig, LogConfig
+from kafka08.settings.broker import BrokerConfig
 from kafka08.settings.dynamic import DynamicBrokerSettings
 from kafka08.settings.later_topics import LaterTopicSettings
 from kafka08.settings.settings import Setting
+from kafka08.settings.topic import BROKER_KEYS, LogConfig
 
 # The wire numbers of the kinds of settings.
 _TYPES = {"boolean": 1, "string": 2, "int": 3, "short": 4, "long": 5, "double": 6, "list": 7}

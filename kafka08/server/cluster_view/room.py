@@ -31,7 +31,8 @@ from kafka08.server.cluster_view.topic_creator import TopicCreator
 from kafka08.server.part import Room
 from kafka08.server.quotas.mutations import MutationQuota
 from kafka08.server.requests.dispatch import Handler
-from kafka08.settings.broker import BrokerConfig, LogConfig
+from kafka08.settings.broker import BrokerConfig
+from kafka08.settings.topic import LogConfig
 from zk.client import ZkClient
 from zk.znodes import MalformedNodeError
 

@@ -13,7 +13,8 @@ from kafka08 import admin
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
 from kafka08.log.log import Log
-from kafka08.settings.broker import BrokerConfig, LogConfig
+from kafka08.settings.broker import BrokerConfig
+from kafka08.settings.topic import LogConfig
 from zk.client import ZkClient
 from zk.errors import SessionExpiredError, ZkError
 

@@ -39,7 +39,7 @@ from kafka08.runtime import Clock
 from kafka08.server.replication.hw_checkpoints import HwCheckpoints
 from kafka08.server.storage.log_dir_failures import LogDirFailures
 from kafka08.server.storage.replica_manager import ReplicaManager
-from kafka08.settings.broker import LogConfig
+from kafka08.settings.topic import LogConfig
 
 logger = logging.getLogger("kafka.server.ReplicaManager")
 state_change_logger = logging.getLogger("state.change.logger")

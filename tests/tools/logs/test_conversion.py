@@ -20,7 +20,7 @@ from kafka08.log.segments.index import OffsetIndex
 from kafka08.message.entry import encode_entry
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import assign_offsets, encode_set, iter_messages
-from kafka08.settings.broker import LogConfig
+from kafka08.settings.topic import LogConfig
 from tests.fakes.runtime import FakeClock
 from tests.message.batches import batch, simple, timed, timed_wrapper
 from tests.message.sets import has_absolute_offsets
