@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from kafka08 import admin
 from kafka08.client.cluster import ClusterClient
+from kafka08.client.requests import flatten
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
 from kafka08.protocol import schemas
@@ -147,11 +148,7 @@ class StateReader:
         except (OSError, KafkaError) as error:
             logger.warning("No broker returned the state of partitions: %s", error)
             return None
-        return {
-            TopicPartition(topic.topic, partition.partition): partition
-            for topic in response.topics
-            for partition in topic.partitions
-        }
+        return flatten(response.topics)
 
     def _topic(
         self,

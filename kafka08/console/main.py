@@ -75,8 +75,9 @@ class KafkaConsole:
         )
         return f"{'https' if self.config.http_tls else 'http'}://{host}:{self._server.port}/"
 
-    def run(self) -> None:
-        """Serve until it is stopped."""
+    def run(self) -> int:
+        """Serve until a signal comes; its number."""
+        received = self._runtime.set_by_signals(self._stopping)
         if not is_loopback(self.config.http_host) and not self.config.users_file:
             logger.warning(
                 "http.host has value %s, and console.users.file is not set: "
@@ -95,11 +96,6 @@ class KafkaConsole:
         for runtime in {self._clients, self._runtime}:
             runtime.close()
         logger.info("The console has ended.")
-
-    def run_until_signal(self) -> int:
-        """The number of the signal."""
-        received = self._runtime.set_by_signals(self._stopping)
-        self.run()
         return received[0]
 
 
@@ -114,7 +110,7 @@ def main(argv: list[str]) -> int:
         reason = error.strerror if isinstance(error, OSError) else error
         logger.critical("The console cannot start with %s: %s", argv[0], reason)
         return 1
-    return 128 + console.run_until_signal()
+    return 128 + console.run()
 
 
 if __name__ == "__main__":

@@ -105,6 +105,11 @@ class Visit(NamedTuple):
     def may(self, role: str) -> bool:
         return self.may_change and self.user.may(role)
 
+    @property
+    def refresh(self) -> int:
+        """Seconds between two looks at the cluster."""
+        return max(self.site.config.refresh_ms // 1000, 1)
+
     def render(self, template: str, status: int = 200, **values: object) -> Response:
         """``refresh`` among the values: seconds after which the page is looked at again."""
         observer = self.site.observer

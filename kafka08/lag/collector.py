@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
 from kafka08.client import log_offsets
 from kafka08.client.cluster import ClusterClient
+from kafka08.client.requests import flatten
 from kafka08.client.routing import by_leader
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.errors import KafkaError
@@ -22,7 +23,7 @@ from kafka08.lag.commits import KafkaCommits, ZooKeeperCommits
 from kafka08.lag.judgement import RECENT_MS, Commit, judge, worst
 from kafka08.lag.log_ends import LogEnds
 from kafka08.lag.message_times import MessageTimes
-from kafka08.protocol import schemas
+from kafka08.protocol.schemas import PartitionMetadata
 from kafka08.runtime import Clock
 from zk.client import ZkClient
 from zk.errors import ZkError
@@ -116,7 +117,7 @@ class LagCollector:
         """One round. Raises NoBrokerError and ZkError."""
         metadata = self._cluster.refresh()
         brokers = {each.node_id: Broker(*each[:3]) for each in metadata.brokers}
-        known = _partitions(metadata.topics)
+        known: dict[TopicPartition, PartitionMetadata] = flatten(metadata.topics)
         leaders = {tp: brokers[p.leader] for tp, p in known.items() if p.leader in brokers}
         if self._rounds % _STARTS_EVERY == 0:
             self._starts = self._ask(leaders, EARLIEST_TIME)
@@ -202,16 +203,6 @@ class LagCollector:
             return max(now_ms - appended, 0) / 1000, False
         since = self._log_ends.since(tp)
         return (None, False) if since is None else ((now_ms - since) / 1000, True)
-
-
-def _partitions(
-    topics: Iterable[schemas.TopicMetadata],
-) -> dict[TopicPartition, schemas.PartitionMetadata]:
-    return {
-        TopicPartition(topic.topic, partition.partition): partition
-        for topic in topics
-        for partition in topic.partitions
-    }
 
 
 def _larger(one: deque[Commit] | None, other: deque[Commit] | None) -> deque[Commit]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
@@ -15,6 +16,7 @@ from werkzeug.wrappers import Request, Response
 from kafka08.errors import KafkaError
 from kafka08.network.http import Environ, StartResponse
 from kafka08.rest.calls import Call, Handler, RestAnswer, Route
+from kafka08.rest.config import RestConfig
 from kafka08.rest.errors import RestError, bad_entity, kafka_error, plain
 from kafka08.rest.media import PLAIN_JSON, UNTYPED, Media, chosen, offers, request_media
 from kafka08.rest.meters import RequestMeters
@@ -27,11 +29,13 @@ _ANYBODY = "*"
 _NONE = "none"
 
 
-class Refused(RestError):
-    """401: a login is needed."""
-
-    def __init__(self) -> None:
-        super().__init__(401, 401, "HTTP 401 Unauthorized")
+_refused = partial(
+    RestError,
+    401,
+    401,
+    "HTTP 401 Unauthorized",
+    {"WWW-Authenticate": 'Basic realm="kafka-rest", charset="UTF-8"'},
+)
 
 
 class Origins(NamedTuple):
@@ -69,10 +73,10 @@ class Access(NamedTuple):
         if self.users is not None:
             login = request.authorization
             if login is None or login.type != "basic":
-                raise Refused()
+                raise _refused()
             role = self.users.role(login.username or "", login.password or "")
             if role is None:
-                raise Refused()
+                raise _refused()
             if not User(login.username or "", role).may(route.role):
                 raise plain(403, f"The role {role} may not do this.")
         if self.read_only and route.changes:
@@ -80,26 +84,23 @@ class Access(NamedTuple):
 
 
 class Application:
-    """``routes`` in any order. ``debug``: unexpected errors are shown to the client."""
+    """``routes`` in any order. ``users`` None: no login is needed."""
 
     def __init__(
         self,
         routes: Sequence[Route],
-        access: Access,
-        origins: Origins,
+        config: RestConfig,
+        users: Users | None,
         clock: Clock,
         meters: RequestMeters,
-        *,
-        methods: str = "",
-        debug: bool = False,
     ) -> None:
-        self.routes = list(routes)
-        self._access = access
-        self._origins = origins
+        self.routes = routes
+        self._access = Access(users, config.read_only)
+        self._origins = Origins(config.access_control_allow_origin)
         self._clock = clock
         self._meters = meters
-        self._methods = methods
-        self._debug = debug
+        self._methods = config.access_control_allow_methods
+        self._debug = config.debug
         self._map = Map(
             [Rule(each.rule, methods=[each.method], endpoint=each) for each in routes],
             strict_slashes=False,
@@ -152,11 +153,11 @@ class Application:
         except NotFound:
             raise plain(404, "HTTP 404 Not Found") from None
         except MethodNotAllowed as error:
-            raise _MethodError(error.valid_methods or ()) from None
+            raise _method_error(error.valid_methods or ()) from None
         except HTTPException as error:
             raise plain(error.code or 400, f"HTTP {error.code} {error.name}") from None
         if request.method == "HEAD" and route.changes:
-            raise _MethodError([route.method])
+            raise _method_error([route.method])
         return route, args
 
     def _called(self, handler: Handler, call: Call) -> RestAnswer:
@@ -186,10 +187,9 @@ class Application:
         return response
 
 
-class _MethodError(RestError):
-    def __init__(self, allowed: Iterable[str]) -> None:
-        super().__init__(405, 405, "HTTP 405 Method Not Allowed")
-        self.allowed = ", ".join(sorted(allowed))
+def _method_error(allowed: Iterable[str]) -> RestError:
+    headers = {"Allow": ", ".join(sorted(allowed))}
+    return RestError(405, 405, "HTTP 405 Method Not Allowed", headers)
 
 
 def _body_type(request: Request, route: Route) -> Media:
@@ -231,8 +231,5 @@ def _response(answer: RestAnswer, media: str) -> Response:
 def _error(error: RestError, media: str) -> Response:
     text = json.dumps(error.body, separators=(",", ":"))
     response = Response(text, error.status, content_type=media)
-    if isinstance(error, Refused):
-        response.headers["WWW-Authenticate"] = 'Basic realm="kafka-rest", charset="UTF-8"'
-    if isinstance(error, _MethodError):
-        response.headers["Allow"] = error.allowed
+    response.headers.update(error.headers)
     return response

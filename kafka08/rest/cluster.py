@@ -12,6 +12,7 @@ from kafka08.client.routing import Answers, ask_leaders, by_leader
 from kafka08.common import PLAINTEXT, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.rest.calls import Row
+from kafka08.rest.config import RestConfig
 from kafka08.rest.errors import (
     RestError,
     leader_not_available,
@@ -42,27 +43,25 @@ class ShownPartition(TypedDict):
 
 
 class Cluster:
-    """Reads ``zk`` at each call. ``open_consumer`` makes connections to leaders, at most
-    ``connections`` of them at a time; a caller waits ``patience_s`` for one. ``protocol``: that of
-    the brokers' listeners to connect to."""
+    """Reads ``zk`` at each call. ``open_consumer`` makes connections to leaders, of which the pool
+    of ``config`` has some. ``protocol``: that of the brokers' listeners to connect to."""
 
     def __init__(
         self,
+        config: RestConfig,
         zk: ZkClient,
         runtime: Runtime,
         *,
-        connections: int = 25,
-        patience_s: float = 1.0,
         open_consumer: Opener = SimpleConsumer,
         protocol: str = PLAINTEXT,
     ) -> None:
         self.zk = zk
         self._runtime = runtime
-        self._patience_s = patience_s
+        self._patience_s = config.simpleconsumer_pool_timeout_ms / 1000
         self._open = open_consumer
         self._protocol = protocol.upper()
         self._free = runtime.queue()
-        for _ in range(connections):
+        for _ in range(config.simpleconsumer_pool_size_max):
             self._free.put(True)
 
     # --- brokers and topics

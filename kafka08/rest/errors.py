@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from kafka08.errors import KafkaError
@@ -9,13 +10,17 @@ from zk.errors import ZkError
 
 
 class RestError(Exception):
-    """An answer with ``{"error_code", "message"}``. ``code``: status, or status * 100 + n."""
+    """An answer with ``{"error_code", "message"}``. ``code``: status, or status * 100 + n.
+    ``headers``: further ones."""
 
-    def __init__(self, status: int, code: int, message: str) -> None:
+    def __init__(
+        self, status: int, code: int, message: str, headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.message = message
+        self.headers = headers or {}
 
     @property
     def body(self) -> dict[str, object]:

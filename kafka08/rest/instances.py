@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.errors import KafkaError
+from kafka08.rest.config import RestConfig
 from kafka08.rest.errors import RestError, instance_exists, instance_not_found
 from kafka08.rest.readers import BoundedReader, InstanceReader, Shown
 from kafka08.runtime import Lock, Runtime
@@ -75,28 +76,12 @@ class Instance:
 
 
 class Instances:
-    """All instances by group and name. ``limit`` in all, ``group_limit`` in one group.
+    """All instances by group and name. Those that were idle for too long are closed by
+    ``end_idle``, which their owner calls every second or so."""
 
-    An instance that was idle for ``idle_s`` is closed by ``end_idle``, which its owner calls
-    every second or so.
-    """
-
-    def __init__(
-        self,
-        runtime: Runtime,
-        *,
-        server_id: str,
-        limit: int,
-        group_limit: int,
-        idle_s: float,
-        backoff_s: float,
-    ) -> None:
+    def __init__(self, config: RestConfig, runtime: Runtime) -> None:
+        self._config = config
         self._runtime = runtime
-        self._prefix = f"rest-consumer-{server_id}-" if server_id else "rest-consumer-"
-        self._limit = limit
-        self._group_limit = group_limit
-        self._idle_s = idle_s
-        self._backoff_s = backoff_s
         self._all: dict[tuple[str, str], Instance] = {}
         self._closed = False
 
@@ -105,17 +90,20 @@ class Instances:
 
     def create(self, group: str, name: str | None, settings: InstanceSettings) -> Instance:
         """Raises RestError 40902, 429, 503."""
-        name = name or f"{self._prefix}{uuid.uuid4()}"
+        config = self._config
+        proxy = f"{config.id}-" if config.id else ""
+        name = name or f"rest-consumer-{proxy}{uuid.uuid4()}"
         if self._closed:
             raise RestError(503, 503, "The proxy is shutting down.")
         if (group, name) in self._all:
             raise instance_exists()
-        if len(self._all) >= self._limit:
+        if len(self._all) >= config.consumer_instances_max:
             raise RestError(429, 429, "Too many consumer instances (consumer.instances.max).")
-        if Counter(of for of, _ in self._all)[group] >= self._group_limit:
+        if Counter(of for of, _ in self._all)[group] >= config.consumer_instances_group_max:
             reason = "Too many consumer instances in this group (consumer.instances.group.max)."
             raise RestError(429, 429, reason)
-        made = Instance(group, name, settings, self._runtime, self._backoff_s)
+        backoff_s = config.consumer_iterator_backoff_ms / 1000
+        made = Instance(group, name, settings, self._runtime, backoff_s)
         self._all[group, name] = made
         return made
 
@@ -153,8 +141,9 @@ class Instances:
     def end_idle(self) -> None:
         """Close the instances whose time is over."""
         now = self._runtime.clock.monotonic()
+        idle_s = self._config.consumer_instance_timeout_ms / 1000
         for key, each in list(self._all.items()):
-            if not each.users and now - each.used_at >= self._idle_s:
+            if not each.users and now - each.used_at >= idle_s:
                 self._all.pop(key, None)
                 logger.info("Closing idle consumer instance %s of group %s", each.name, each.group)
                 _close(each)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from werkzeug.datastructures import MIMEAccept
@@ -21,6 +22,7 @@ PLAIN_JSON = "application/json"
 # Confluent's proxy takes this for a request without a type.
 UNTYPED = "application/octet-stream"
 _TYPE = re.compile(r"application/(?:vnd\.kafka(?:\.(binary|json|avro))?(?:\.v([0-9]))?\+)?json")
+unsupported = partial(RestError, 415, 415, "HTTP 415 Unsupported Media Type")
 
 
 class Media(NamedTuple):
@@ -44,10 +46,6 @@ def media_of(name: str) -> Media:
     if found[1] == AVRO:
         raise RestError(415, 415, NO_AVRO)
     return Media(name, found[1] or "", int(found[2] or 0))
-
-
-def unsupported() -> RestError:
-    return RestError(415, 415, "HTTP 415 Unsupported Media Type")
 
 
 def request_media(content_type: str, versions: Iterable[int]) -> Media:

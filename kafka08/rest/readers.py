@@ -317,9 +317,6 @@ class AssignedReader:
         self._begin = {tp: self._begin.get(tp) for tp in partitions}
 
     def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
-        for tp in offsets:
-            if tp not in self._begin:
-                raise illegal_state(f"No current assignment for partition {tp}")
         self._pause()
         self._begin.update(offsets)
 

@@ -19,7 +19,7 @@ from kafka08.network.http import HttpServer, is_loopback
 from kafka08.network.tls import Tls, server_context
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.rest.admin_v3 import AdminV3
-from kafka08.rest.application import Access, Application, Origins
+from kafka08.rest.application import Application
 from kafka08.rest.cluster import Cluster, Opener
 from kafka08.rest.config import CLIENT, RestConfig, RestListener, producer_properties
 from kafka08.rest.consumers import Consumers
@@ -70,25 +70,11 @@ class RestParts:
         make: ClientMakers = _CLIENTS,
     ) -> None:
         config = RestConfig.from_properties(given)
-        self.cluster = Cluster(
-            zk,
-            clients,
-            connections=config.simpleconsumer_pool_size_max,
-            patience_s=config.simpleconsumer_pool_timeout_ms / 1000,
-            open_consumer=make.simple,
-            protocol=protocol,
-        )
+        self.cluster = Cluster(config, zk, clients, open_consumer=make.simple, protocol=protocol)
         self.producer = SharedProducer(
             producer_properties(given), self.cluster.brokers, clients, make=make.producer
         )
-        self.instances = Instances(
-            runtime,
-            server_id=config.id,
-            limit=config.consumer_instances_max,
-            group_limit=config.consumer_instances_group_max,
-            idle_s=config.consumer_instance_timeout_ms / 1000,
-            backoff_s=config.consumer_iterator_backoff_ms / 1000,
-        )
+        self.instances = Instances(config, runtime)
         offsets = OffsetReader(self.cluster, config.consumer_request_max_bytes)
         consumers = Consumers(
             config, given, self.cluster, self.instances, clients, connect=make.connector
@@ -105,12 +91,10 @@ class RestParts:
                 *GroupsV3(self.cluster, admin_v3).routes(),
                 meters.route(),
             ],
-            Access(users, read_only=config.read_only),
-            Origins(config.access_control_allow_origin),
+            config,
+            users,
             runtime.clock,
             meters,
-            methods=config.access_control_allow_methods,
-            debug=config.debug,
         )
 
 

@@ -9,8 +9,9 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from werkzeug.test import Client
 
-from kafka08.rest.application import Access, Application, Origins
+from kafka08.rest.application import Application
 from kafka08.rest.calls import Call, RestAnswer, Route
+from kafka08.rest.config import RestConfig
 from kafka08.rest.meters import RequestMeters
 from kafka08.runtime import SystemClock
 from kafka08.security.users import OPERATOR, Users, line_for
@@ -90,8 +91,8 @@ def test_every_path_may_end_with_a_slash() -> None:
     routes = world.application.routes
     application = Application(
         [watched(route) for route in routes],
-        Access(None, read_only=False),
-        Origins(()),
+        RestConfig(),
+        None,
         SystemClock(),
         RequestMeters(int),
     )
@@ -114,12 +115,7 @@ def test_unexpected_errors_tell_nothing_unless_debugging() -> None:
     def answer(debug: bool) -> Any:
         route = Route("GET", "/fail", "fail", fail, (1,))
         application = Application(
-            [route],
-            Access(None, read_only=False),
-            Origins(()),
-            SystemClock(),
-            RequestMeters(int),
-            debug=debug,
+            [route], RestConfig(debug=debug), None, SystemClock(), RequestMeters(int)
         )
         return Client(application).get("/fail").json
 

@@ -4,6 +4,7 @@ import pytest
 
 from kafka08.common import Broker, Endpoint, TopicPartition
 from kafka08.rest.cluster import Cluster
+from kafka08.rest.config import RestConfig
 from kafka08.rest.errors import RestError
 from tests.rest.world import BROKER, RestWorld
 from zk import znodes
@@ -30,7 +31,7 @@ def test_a_broker_without_a_plain_port_cannot_be_reached() -> None:
     with pytest.raises(RestError, match="Broker 0 has no listener of PLAINTEXT") as caught:
         world.cluster.leader(TP)
     assert caught.value.code == 50101
-    secured = Cluster(world.zk, world.runtime, protocol="ssl")  # type: ignore[arg-type]
+    secured = Cluster(RestConfig(), world.zk, world.runtime, protocol="ssl")  # type: ignore[arg-type]
     assert secured.leader(TP) == Broker(0, "b0", 9093)
     assert secured.brokers() == [Broker(0, "b0", 9093)]
 

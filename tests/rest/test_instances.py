@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kafka08.consumer.config import ConsumerConfig
+from kafka08.rest.config import RestConfig
 from kafka08.rest.errors import RestError
 from kafka08.rest.instances import Instances, InstanceSettings
 from tests.fakes.runtime import FakeRuntime
@@ -11,7 +12,12 @@ SETTINGS = InstanceSettings(1, "binary", ConsumerConfig(group_id="g", zookeeper_
 
 
 def instances(runtime: FakeRuntime) -> Instances:
-    return Instances(runtime, server_id="", limit=3, group_limit=2, idle_s=2.0, backoff_s=0.05)
+    config = RestConfig(
+        consumer_instances_max=3,
+        consumer_instances_group_max=2,
+        consumer_instance_timeout_ms=2000,
+    )
+    return Instances(config, runtime)
 
 
 def test_names_are_made_up_or_given() -> None:

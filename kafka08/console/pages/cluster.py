@@ -81,10 +81,6 @@ def topic_of(visit: Visit, name: str) -> TopicView:
     return view
 
 
-def _refresh(visit: Visit) -> int:
-    return max(visit.site.config.refresh_ms // 1000, 1)
-
-
 def overview(visit: Visit) -> Response:
     state, observer = state_of(visit), visit.site.observer
     groups = observer.lags.groups if observer.lags else {}
@@ -97,7 +93,7 @@ def overview(visit: Visit) -> Response:
         offline=sum(view.offline for view in state.topics.values()),
         partitions=sum(len(view.partitions) for view in state.topics.values()),
         rate=sum(observer.rates.values()) if observer.rates else None,
-        refresh=_refresh(visit),
+        refresh=visit.refresh,
         state=state,
         under_replicated=sum(view.under_replicated for view in state.topics.values()),
     )
@@ -116,9 +112,7 @@ def broker_rows(state: ClusterState) -> list[BrokerRow]:
 
 def brokers(visit: Visit) -> Response:
     state = state_of(visit)
-    return visit.render(
-        "brokers.html", refresh=_refresh(visit), rows=broker_rows(state), state=state
-    )
+    return visit.render("brokers.html", refresh=visit.refresh, rows=broker_rows(state), state=state)
 
 
 def broker(visit: Visit, broker_id: int) -> Response:
@@ -177,7 +171,7 @@ def topics(visit: Visit) -> Response:
         internal=internal,
         kinds=list(_KINDS.items()),
         name=name,
-        refresh=_refresh(visit),
+        refresh=visit.refresh,
         rows=[
             _topic_row(state, topic, view, messages, visit.site.observer)
             for topic, view in sorted(wanted.items())
@@ -233,7 +227,7 @@ def topic(visit: Visit, name: str) -> Response:
             (number, each, logs.get(TopicPartition(name, number), _UNKNOWN))
             for number, each in partitions.items()
         ],
-        refresh=_refresh(visit),
+        refresh=visit.refresh,
         settings=_settings(own),
         state=state,
         view=view,

@@ -73,7 +73,7 @@ def reassign_form(visit: Visit) -> Response:
         brokers=brokers or ",".join(str(broker.id) for broker in state.live),
         progress=_progress(visit),
         proposed=proposed,
-        refresh=0 if proposed else max(visit.site.config.refresh_ms // 1000, 1),
+        refresh=0 if proposed else visit.refresh,
         rollback=rollback,
         topics=",".join(topics),
     )
