@@ -76,10 +76,21 @@ class Task(Protocol):
         """Wait for the end; False if ``timeout`` seconds passed first."""
 
 
+class Socket(Protocol):
+    """A connected socket that blocks, plain or with TLS; its methods raise OSError."""
+
+    def sendall(self, data: bytes | bytearray | memoryview, /) -> None: ...
+    def recv(self, size: int, /) -> bytes: ...
+    def recv_into(self, buffer: bytearray | memoryview, /) -> int: ...
+    def setsockopt(self, level: int, option: int, value: int, /) -> None: ...
+    def shutdown(self, how: int, /) -> None: ...
+    def close(self) -> None: ...
+
+
 class Connector(Protocol):
     """Makes connections."""
 
-    def connect(self, host: str, port: int, timeout: float) -> Any:
+    def connect(self, host: str, port: int, timeout: float) -> Socket:
         """A connected TCP socket with TCP_NODELAY and that timeout. Raises OSError."""
 
 
@@ -95,7 +106,7 @@ class Runtime(Connector, Protocol):
         """Re-entrant."""
 
     def queue(self, maxsize: int = 0) -> Queue: ...
-    def secured(self, sock: Any, context: Any, host: str) -> Any:
+    def secured(self, sock: Any, context: Any, host: str) -> Socket:
         """A socket for TLS over a connected one, with the same timeout; ``host`` is the name that
         the server must have. Raises OSError."""
 

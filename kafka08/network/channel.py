@@ -10,12 +10,13 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kafka08.errors import ProtocolError
 from kafka08.protocol import negotiation, requests, schemas
+from kafka08.protocol.codec import Buffer
 from kafka08.protocol.types import Struct
-from kafka08.runtime import Connector, ThreadRuntime
+from kafka08.runtime import Connector, Socket, ThreadRuntime
 
 # How to connect to the broker with an id.
 Connectors = Callable[[int], Connector]
@@ -23,6 +24,7 @@ Connectors = Callable[[int], Connector]
 # 0.8.2.2 answers a failed ConsumerMetadata request with correlation id 0.
 _MAY_ANSWER_ZERO = schemas.ConsumerMetadataResponse
 _FIRST_READ_BYTES = 4 << 20
+_BUFFERS = (socket.SO_RCVBUF, socket.SO_SNDBUF)
 
 
 class BrokerConnection(Protocol):
@@ -34,8 +36,8 @@ class BrokerConnection(Protocol):
 
     @property
     def connected(self) -> bool: ...
-    def connect(self) -> Any: ...
-    def call(self, request: Any, version: int | None = None) -> Any: ...
+    def connect(self) -> object: ...
+    def call(self, request: object, version: int | None = None) -> Any: ...
     def abort(self) -> None: ...
     def close(self) -> None: ...
 
@@ -55,6 +57,14 @@ class Connect(Protocol):
         send_buffer_bytes: int = 0,
         api_versions: bool = False,
     ) -> BrokerConnection: ...
+
+
+class Encoded(NamedTuple):
+    """A framed request, and what is known of its response."""
+
+    correlation_id: int
+    response: Struct
+    data: bytes | bytearray | memoryview
 
 
 class Channel:
@@ -80,11 +90,12 @@ class Channel:
     ) -> None:
         self.host = host
         self.port = port
+        self.name = f"{host}:{port}"
         self.client_id = client_id
         self._timeout = timeout_ms / 1000
         self._runtime = runtime or ThreadRuntime()
         self._buffer_bytes = (receive_buffer_bytes, send_buffer_bytes)
-        self._socket: Any = None
+        self._socket: Socket | None = None
         self._aborted = False
         self._correlation_id = 0
         self._api_versions = api_versions
@@ -94,60 +105,70 @@ class Channel:
     def connected(self) -> bool:
         return self._socket is not None
 
-    def connect(self) -> Any:
+    def connect(self) -> Socket:
         """The connection's socket; opened unless it is open."""
         sock = self._socket
         if sock is None:
             self._check_aborted()
             sock = self._runtime.connect(self.host, self.port, self._timeout)
-            set_buffers(sock, *self._buffer_bytes)
             self._socket = sock
-            self._check_aborted()
-            if self._api_versions:
-                self._versions = self._ask_versions(sock)
+            try:
+                for option, size in zip(_BUFFERS, self._buffer_bytes, strict=True):
+                    if size > 0:
+                        sock.setsockopt(socket.SOL_SOCKET, option, size)
+                self._check_aborted()
+                if self._api_versions:
+                    self._versions = self._ask_versions(sock)
+            except BaseException:
+                self.close()
+                raise
         return sock
 
-    def _ask_versions(self, sock: Any) -> negotiation.Versions:
-        name = f"{self.host}:{self.port}"
+    def _ask_versions(self, sock: Socket) -> negotiation.Versions:
         sock.sendall(negotiation.question(self.client_id))
         try:
             frame = self._read_frame()
         except ConnectionResetError as error:
-            raise negotiation.closed(name) from error
-        return negotiation.answered(frame, name)
+            raise negotiation.closed(self.name) from error
+        return negotiation.answered(frame, self.name)
 
     def _check_aborted(self) -> None:
         if self._aborted:
-            self.close()
-            raise ConnectionAbortedError(f"the connection to {self.host}:{self.port} was given up")
+            raise ConnectionAbortedError(f"the connection to {self.name} was given up")
 
-    def call(self, request: Any, version: int | None = None) -> Any:
+    def call(self, request: object, version: int | None = None) -> Any:
         """Send ``request`` and return its response (None if there is none: acks 0). ``version`` is
         one that the caller knows to be served."""
-        self._correlation_id = number = (self._correlation_id + 1) & 0x7FFFFFFF
         try:
             sock = self.connect()
-            usual, response = negotiation.chosen(request, self._versions, version)
-            parts = requests.encode_request(request, number, self.client_id, usual)
-            sock.sendall(parts[0] if len(parts) == 1 else b"".join(parts))
-            return self._receive(number, response) if _is_answered(request) else None
+            encoded = self.encode(request, version)
+            sock.sendall(encoded.data)
+            if not _is_answered(request):
+                return None
+            return self.decode(self._read_frame(), encoded.correlation_id, encoded.response)
         except BaseException:
             self.close()
             raise
 
-    def _receive(self, number: int, layout: Struct) -> Any:
-        answered, response = requests.decode_response(layout, memoryview(self._read_frame()))
-        if answered != number and not (answered == 0 and layout.schema is _MAY_ANSWER_ZERO):
-            raise ProtocolError(
-                f"{self.host}:{self.port} answered {answered} where {number} was due"
-            )
+    def encode(self, request: object, version: int | None = None) -> Encoded:
+        """A request in ``version``, or in the one that the broker understands, once connected."""
+        self._correlation_id = number = (self._correlation_id + 1) & 0x7FFFFFFF
+        usual, response = negotiation.chosen(request, self._versions, version)
+        parts = requests.encode_request(request, number, self.client_id, usual)
+        return Encoded(number, response, parts[0] if len(parts) == 1 else b"".join(parts))
+
+    def decode(self, frame: Buffer, due: int, layout: Struct) -> Any:
+        """The response in a frame. Raises ProtocolError if its correlation id is not ``due``."""
+        answered, response = requests.decode_response(layout, frame)
+        if answered != due and not (answered == 0 and layout.schema is _MAY_ANSWER_ZERO):
+            raise ProtocolError(f"{self.name} answered {answered} where {due} was due")
         return response
 
     def _read_frame(self) -> bytearray:
         """A response without its size word."""
         size = int.from_bytes(self._read(4), "big", signed=True)
         if size < 4:
-            raise ProtocolError(f"response of {size} bytes from {self.host}:{self.port}")
+            raise ProtocolError(f"response of {size} bytes from {self.name}")
         return self._read(size)
 
     def _read(self, size: int) -> bytearray:
@@ -161,7 +182,7 @@ class Channel:
                     # None: closed by another task between two reads.
                     count = 0 if sock is None else sock.recv_into(view[done:])
                     if not count:
-                        raise ConnectionResetError(f"{self.host}:{self.port} closed the connection")
+                        raise ConnectionResetError(f"{self.name} closed the connection")
                     done += count
             if done == size:
                 return data
@@ -197,12 +218,5 @@ class Channel:
         self.close()
 
 
-def set_buffers(sock: Any, receive_bytes: int, send_bytes: int) -> None:
-    """Set the sizes of a socket's buffers; those of the system where a size is 0."""
-    for option, size in ((socket.SO_RCVBUF, receive_bytes), (socket.SO_SNDBUF, send_bytes)):
-        if size > 0:
-            sock.setsockopt(socket.SOL_SOCKET, option, size)
-
-
-def _is_answered(request: Any) -> bool:
+def _is_answered(request: object) -> bool:
     return not (isinstance(request, schemas.ProduceRequest) and request.acks == 0)

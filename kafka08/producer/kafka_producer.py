@@ -87,7 +87,7 @@ class KafkaProducer:
         partition_on_raw_key: bool = False,
         unkeyed: Callable[[], Unkeyed] = RoundRobin,
         runtime: Runtime | None = None,
-        connect: Callable[..., PipelinedConnection] = PipelinedConnection,
+        connect: Callable[..., Channel] = Channel,
         channel: Connect = Channel,
         **settings: Any,
     ) -> None:
@@ -142,23 +142,24 @@ class KafkaProducer:
             channel=channel,
         )
 
-    def _make_sender(self, connect: Callable[..., PipelinedConnection]) -> Sender:
+    def _make_sender(self, connect: Callable[..., Channel]) -> Sender:
         config = self.config
 
         def connection(node: int) -> PipelinedConnection:
             broker = self._cluster.broker(node)
             if broker is None:
                 raise ConnectionError("its address is not known")
-            return connect(
+            channel = connect(
                 broker.host,
                 broker.port,
                 runtime=self._runtime,
                 client_id=self.client_id,
-                timeout=seconds(config.request_timeout_ms),
+                timeout_ms=config.request_timeout_ms,
                 send_buffer_bytes=config.send_buffer_bytes,
                 receive_buffer_bytes=config.receive_buffer_bytes,
                 api_versions=self._timed,
             )
+            return PipelinedConnection(channel, self._runtime)
 
         return Sender(
             self._accumulator,

@@ -235,7 +235,7 @@ def find_api(apis: Apis, key: int) -> Api:
     return api
 
 
-def api_of(request: Any) -> tuple[int, int, Struct]:
+def api_of(request: object) -> tuple[int, int, Struct]:
     """(key, version, layout of the response) with which clients of kafka08 send a request.
 
     The version is the highest that every broker with that API understands. The classes that end

@@ -95,7 +95,7 @@ decode_request = RequestDecoder(ORIGINAL_APIS).decode
 
 
 def encode_request(
-    request: Any, correlation_id: int, client_id: str | None = "", version: int | None = None
+    request: object, correlation_id: int, client_id: str | None = "", version: int | None = None
 ) -> list[bytes | bytearray | memoryview]:
     """The chunks of a framed request in wire order. ProtocolError for values that do not fit.
 

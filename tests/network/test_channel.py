@@ -359,6 +359,19 @@ def test_a_broker_that_closes_instead(broker: Broker) -> None:
     assert not channel.connected
 
 
+def test_a_connection_without_the_answer_is_not_used(broker: Broker) -> None:
+    def stranger(peer: Peer) -> None:
+        header, _ = peer.later_request()
+        peer.answer(header.correlation_id, ApiVersionsResponse(0, []))
+        peer.request()
+
+    channel = broker(stranger, stranger, api_versions=True)
+    for _ in range(2):
+        with pytest.raises(NoApiVersionsError):
+            channel.connect()
+        assert not channel.connected
+
+
 def test_a_broker_that_answers_something_else(broker: Broker) -> None:
     channel = broker(lambda peer: peer.sock.sendall(b"HTTP/1.1 400\r\n\r\n"), api_versions=True)
     with pytest.raises(ProtocolError):

@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka08.common import Broker
 from kafka08.errors import NO_ERROR
-from kafka08.producer.connection import PipelinedConnection
+from kafka08.network.channel import Channel
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.protocol import schemas
 from kafka08.protocol.framing import FrameDecoder
@@ -22,7 +22,7 @@ from kafka08.protocol.later_schemas import (
 )
 from kafka08.protocol.registry import APIS
 from kafka08.protocol.requests import RequestDecoder, encode_response
-from kafka08.runtime import Runtime, ThreadRuntime
+from kafka08.runtime import ThreadRuntime
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 
@@ -165,7 +165,9 @@ class Driver:
                 self.sender.read(lane, lane.link)
             except NothingYet:
                 # The reader is to go on later: it has not closed the connection.
-                lane.link.connection._socket.aborted = False
+                connection = lane.link.connection
+                connection._channel._socket = connection._socket
+                connection._socket.aborted = False
 
     def run(self) -> None:
         self.write()
@@ -222,13 +224,11 @@ class ThreadedBroker:
         self.mute = False
         self.arrived = threading.Event()
 
-    def connect(
-        self, host: str, port: int, *, runtime: Runtime, **options: Any
-    ) -> PipelinedConnection:
+    def connect(self, host: str, port: int, **options: Any) -> Channel:
         listening = socket.create_server(("127.0.0.1", 0))
         threading.Thread(target=self._serve, args=(listening, port), daemon=True).start()
         host, listening_port = listening.getsockname()
-        return PipelinedConnection(host, listening_port, runtime=runtime, **options)
+        return Channel(host, listening_port, **options)
 
     def _serve(self, listening: socket.socket, port: int) -> None:
         with listening, listening.accept()[0] as sock:

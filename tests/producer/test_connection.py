@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kafka08.errors import ProtocolError
+from kafka08.network.channel import Channel
 from kafka08.producer.connection import MAX_RESPONSE_BYTES, PipelinedConnection
 from kafka08.protocol.later_schemas import ApiVersionsResponse, ServedVersions
 from kafka08.protocol.negotiation import NoApiVersionsError
@@ -48,9 +49,13 @@ def pair() -> Iterator[Pair]:
     pair.peer.close()
 
 
+def connect(pair: Pair, **options: Any) -> PipelinedConnection:
+    return PipelinedConnection(Channel("h", 1, runtime=pair, client_id="me", **options), pair)
+
+
 @pytest.fixture
 def connection(pair: Pair) -> Iterator[PipelinedConnection]:
-    connection = PipelinedConnection("h", 1, runtime=pair, client_id="me", timeout=0.05)
+    connection = connect(pair, timeout_ms=50)
     yield connection
     connection.close()
 
@@ -142,9 +147,7 @@ def test_versions_are_asked_for_and_used(pair: Pair) -> None:
     pair.peer.sendall(data[:9])
     later = threading.Timer(0.02, pair.peer.sendall, [data[9:]])
     later.start()
-    connection = PipelinedConnection(
-        "h", 1, runtime=pair, client_id="me", timeout=5, api_versions=True
-    )
+    connection = connect(pair, timeout_ms=5000, api_versions=True)
     later.join()
     assert pair.peer.recv(1000)[4:8] == struct.pack(">hh", 18, 0)
     request = connection.encode(REQUEST, None)
@@ -160,9 +163,9 @@ def test_a_broker_that_does_not_know_them(pair: Pair, answer: bytes) -> None:
     pair.peer.sendall(answer)
     pair.peer.shutdown(socket.SHUT_WR)
     with pytest.raises(NoApiVersionsError):
-        PipelinedConnection("h", 1, runtime=pair, client_id="me", timeout=5, api_versions=True)
+        connect(pair, timeout_ms=5000, api_versions=True)
 
 
 def test_a_broker_that_does_not_answer(pair: Pair) -> None:
     with pytest.raises(TimeoutError):
-        PipelinedConnection("h", 1, runtime=pair, client_id="me", timeout=0.01, api_versions=True)
+        connect(pair, timeout_ms=10, api_versions=True)
