@@ -19,7 +19,7 @@ from kafka08.protocol.later_schemas import (
 )
 from kafka08.protocol.requests import decode_response, encode_request
 from kafka08.protocol.types import Struct
-from kafka08.runtime import Connector
+from kafka08.runtime import Connector, Socket
 from kafka08.security.mechanisms import LoginRefusedError, Side
 
 
@@ -30,19 +30,16 @@ class LoginError(ConnectionRefusedError):
 class SaslConnector:
     """Connects through ``connector`` and logs in. ``make`` gives the client's side of a login."""
 
-    def __init__(
-        self, connector: Connector, mechanism: str, make: Callable[[], Side], client_id: str = ""
-    ) -> None:
+    def __init__(self, connector: Connector, mechanism: str, make: Callable[[], Side]) -> None:
         self._connector = connector
         self._mechanism = mechanism
         self._make = make
-        self._client_id = client_id
 
-    def connect(self, host: str, port: int, timeout: float) -> Any:
+    def connect(self, host: str, port: int, timeout: float) -> Socket:
         """A connected socket on which requests may be sent. Raises OSError."""
         sock = self._connector.connect(host, port, timeout)
         try:
-            log_in(self._mechanism, self._make(), self._client_id, sock.sendall, _frames_of(sock))
+            _log_in(sock, self._mechanism, self._make())
         except (LoginRefusedError, ProtocolError) as error:
             sock.close()
             raise LoginError(f"login at {host}:{port} with {self._mechanism}: {error}") from error
@@ -52,51 +49,40 @@ class SaslConnector:
         return sock
 
 
-def _frames_of(sock: Any) -> Callable[[], bytes]:
-    def read(size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            more = sock.recv(size - len(data))
-            if not more:
-                raise ProtocolError("the broker closed the connection")
-            data += more
-        return data
-
-    def receive() -> bytes:
-        size = int.from_bytes(read(4), "big", signed=True)
-        if not 4 <= size <= LARGEST_BEFORE_LOGIN:
-            raise ProtocolError(f"a response of {size} bytes")
-        return read(size)
-
-    return receive
-
-
-def log_in(
-    mechanism: str,
-    side: Side,
-    client_id: str | None,
-    send: Callable[[bytes], object],
-    receive: Callable[[], bytes | bytearray],
-) -> None:
-    """Log in on a new connection. ``send`` takes bytes, ``receive`` gives a frame without its size
-    word. Raises LoginRefusedError, which says what the broker said, and what the two raise."""
-
-    def ask(request: Any, correlation_id: int, response: type[Any], version: int) -> Any:
-        send(b"".join(encode_request(request, correlation_id, client_id, version)))
-        answered, answer = decode_response(Struct(response, version), receive())
-        if answered != correlation_id:
-            raise ProtocolError(f"answered {answered} where {correlation_id} was due")
-        return answer
-
-    handshake = ask(SaslHandshakeRequest(mechanism), 0, SaslHandshakeResponse, 1)
+def _log_in(sock: Socket, mechanism: str, side: Side) -> None:
+    """Raises LoginRefusedError, which says what the broker said, ProtocolError and OSError."""
+    handshake = _ask(sock, SaslHandshakeRequest(mechanism), 0, Struct(SaslHandshakeResponse, 1))
     if handshake.error != NO_ERROR:
         offered = ", ".join(handshake.mechanisms) or "no mechanism"
         raise LoginRefusedError(f"sasl.mechanism is {mechanism}, and the broker offers {offered}")
-    token = side.answer(b"")
     number = 0
+    token = side.answer(b"")
     while token is not None:
         number += 1
-        answer = ask(SaslAuthenticateRequest(token), number, SaslAuthenticateResponse, 0)
+        request = SaslAuthenticateRequest(token)
+        answer = _ask(sock, request, number, Struct(SaslAuthenticateResponse))
         if answer.error != NO_ERROR:
             raise LoginRefusedError(answer.error_message or f"code {answer.error}")
         token = side.answer(bytes(answer.auth_bytes))
+
+
+def _ask(sock: Socket, request: object, correlation_id: int, layout: Struct) -> Any:
+    """The response to a request in the version of ``layout``."""
+    sock.sendall(b"".join(encode_request(request, correlation_id, version=layout.version)))
+    size = int.from_bytes(_read(sock, 4), "big", signed=True)
+    if not 4 <= size <= LARGEST_BEFORE_LOGIN:
+        raise ProtocolError(f"a response of {size} bytes")
+    answered, answer = decode_response(layout, _read(sock, size))
+    if answered != correlation_id:
+        raise ProtocolError(f"answered {answered} where {correlation_id} was due")
+    return answer
+
+
+def _read(sock: Socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        more = sock.recv(size - len(data))
+        if not more:
+            raise ProtocolError("the broker closed the connection")
+        data += more
+    return data

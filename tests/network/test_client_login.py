@@ -54,7 +54,7 @@ class Network:
 def through(connection: Connection, mechanism: str, side: Side) -> None:
     sock = Socket(connection)
     network = Network(sock)
-    connector = SaslConnector(network, mechanism, lambda: side, "c")
+    connector = SaslConnector(network, mechanism, lambda: side)
     try:
         assert connector.connect("h", 9093, 5.0) is sock
         assert not sock.closed
