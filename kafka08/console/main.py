@@ -12,7 +12,7 @@ from kafka08.console.config import CLIENT_PREFIX, ConsoleConfig
 from kafka08.console.site import Site
 from kafka08.errors import KafkaError
 from kafka08.groups.admin import GroupAdmin
-from kafka08.network.http import HttpServer, is_loopback
+from kafka08.network.http import Bounds, HttpServer, is_loopback
 from kafka08.network.tls import Tls, server_context
 from kafka08.runtime import GeventRuntime
 from kafka08.security.users import load
@@ -63,7 +63,7 @@ class KafkaConsole:
             Console(site, users, clients.sleep),
             name="Console",
             allowed_hosts=config.http_allowed_hosts,
-            body_bytes=_BODY_BYTES,
+            bounds=Bounds(body_bytes=_BODY_BYTES),
             tls=tls,
         )
         self._stopping = clients.event()

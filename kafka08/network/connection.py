@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -25,35 +26,30 @@ from kafka08.network.memory import RequestMemory
 from kafka08.network.peer import Peer, current_peer, record_sent
 from kafka08.network.sending import READ_BYTES, joined, send_parts
 from kafka08.network.transport import PlainSocket, TlsSocket
-from kafka08.network.workers import END, MORE, REST, WAIT, WATCHED
+from kafka08.network.workers import END, MORE, REST, WAIT, WATCHED, Watcher
+from kafka08.protocol.codec import Part
 from kafka08.protocol.framing import LARGEST_BEFORE_LOGIN, LARGEST_BUFFER, FrameDecoder
 
-Handle = Callable[[memoryview, str], "list[Any] | None"]
-
-
-# A step of the handshake: true when it is over. Raises OSError.
-Hello = Callable[[], bool]
-
+Handle = Callable[[memoryview, str], "list[Part] | None"]
 # Replies are not held together beyond this.
 _HELD_BYTES: Final = 64 * 1024
-# libev's EV_READ.
-_READ: Final = 1
+_READ: Final = 1  # libev's EV_READ
 
 
 class Connection:
     """A socket that does not block, its frames and replies, and the time of its last traffic
     (monotonic seconds).
 
-    ``sock`` is one of ``network.transport``. ``hello`` comes before anything is read.
-    ``serving`` is true while a request is being handled. ``handle`` gets each frame and the
-    address, and returns the parts of the reply, or None if there is none. Frames are limited to
+    ``hello`` goes on with the handshake before anything is read, until it returns true; it raises
+    OSError. ``serving`` is true while a request is being handled. ``handle`` gets each frame and
+    the address, and returns the parts of the reply, or None if there is none. Frames are limited to
     ``LARGEST_BEFORE_LOGIN`` bytes until the peer is admitted.
     """
 
     __slots__ = (
         "_callback", "_decoder", "_drained", "_frames", "_handle", "_has_waited", "_held",
-        "_held_bytes", "_hello", "_holds", "_is_shut", "_lock", "_loop", "_memory", "_rested",
-        "_sending", "_sock", "_timer", "_writer", "address", "is_unwatched", "last_active", "peer",
+        "_held_bytes", "_hello", "_holds", "_is_shut", "_lock", "_loop", "_memory", "_resting",
+        "_sending", "_sock", "_writer", "address", "is_unwatched", "last_active", "peer",
         "serving", "state", "watcher",
     )  # fmt: skip
 
@@ -64,7 +60,7 @@ class Connection:
         max_bytes: int,
         memory: RequestMemory,
         handle: Handle,
-        hello: Hello | None = None,
+        hello: Callable[[], bool] | None = None,
     ) -> None:
         self.address = peer.address
         self.last_active = time.monotonic()
@@ -82,20 +78,20 @@ class Connection:
         self._frames: list[memoryview] = []  # read, and not yet handled
         self._drained = True  # a read would most likely return no data
         self._is_shut = False
-        loop: Any = gevent.get_hub().loop
-        self._loop = loop
-        self.watcher: Any = loop.io(sock.fileno(), _READ)
+        self._loop = gevent.get_hub().loop
+        self.watcher: Watcher = self._loop.io(sock.fileno(), _READ)
         self.state = WATCHED
         self.is_unwatched = False
         self._has_waited = False  # in this turn
         self._lock = Semaphore()
         self._sending = False  # some greenlet sends, and may wait
-        self._held: list[Any] = []
+        self._held: list[Part] = []
         self._held_bytes = 0
         self._callback: Any = None
-        self._timer: Any = None  # of a rest
-        self._rested: Callable[[], object] | None = None  # to be called at its end
-        self._writer: Any = None  # the greenlet that sends the held replies while a request waits
+        # Of a rest: its timer, and what is to be called at its end.
+        self._resting: tuple[Watcher, Callable[[], object]] | None = None
+        # Sends the held replies while a request waits.
+        self._writer: gevent.Greenlet | None = None
 
     def fileno(self) -> int:
         return self._sock.fileno()
@@ -120,38 +116,30 @@ class Connection:
                 self._flush_soon()
             else:
                 self.flush()
-        if self.peer.mute_seconds and self._may_rest():
-            return REST
-        if self._frames:
-            return MORE
-        if self._holds:
-            self._give_memory_back()
-        return WAIT if self._drained and self._decoder.error is None else MORE
-
-    def _may_rest(self) -> bool:
-        """A connection that is to end, by its peer or by us, does not rest before."""
         if self._holds and not self._frames:
             self._give_memory_back()
-        if self._is_shut or self.peer.has_ended:
-            self.peer.mute_seconds = 0.0
-            return False
-        return True
+        if self.peer.mute_seconds:
+            if not self._is_shut and not self.peer.has_ended:
+                return REST
+            self.peer.mute_seconds = 0.0  # it is to end, and does not rest before
+        is_drained = not self._frames and self._drained and self._decoder.error is None
+        return WAIT if is_drained else MORE
 
-    def rest(self, rested: Callable[[Connection], object]) -> None:
+    def rest(self, rested: Callable[[], object]) -> None:
         """Call ``rested`` after the time for which the peer is muted, or once it has closed."""
         seconds, self.peer.mute_seconds = self.peer.mute_seconds, 0.0
-        self._rested = partial(rested, self)
+        timer: Watcher = self._loop.timer(seconds)
+        self._resting = timer, rested
         self.peer.wake = self._end_rest
-        self._timer = self._loop.timer(seconds)
-        self._timer.start(self._end_rest)
+        timer.start(self._end_rest)
 
     def _end_rest(self) -> None:
-        rested, self._rested = self._rested, None
-        if rested is not None:
+        resting, self._resting = self._resting, None
+        if resting is not None:
+            timer, rested = resting
             self.peer.wake = None
-            self._timer.stop()
-            self._timer.close()
-            self._timer = None
+            timer.stop()
+            timer.close()
             rested()
 
     def _give_memory_back(self) -> None:
@@ -221,7 +209,7 @@ class Connection:
                 self._writer.kill()
             self._sock.close()
 
-    def hold(self, reply: Sequence[Any]) -> None:
+    def hold(self, reply: Sequence[Part]) -> None:
         """Have the parts of a reply sent after those before it."""
         self._held += reply
         for part in reply:
@@ -260,12 +248,10 @@ class Connection:
             return False
         self._held = [data[sent:]] if sent < len(data) else []
         self._held_bytes = len(data) - sent
-        if sent < len(data):
+        if self._held:
             return False
-        unsent = self.peer.unsent
-        if unsent:
-            record_sent(unsent, began)
-            unsent.clear()
+        if self.peer.unsent:
+            record_sent(self.peer.unsent, began)
         return True
 
     def _flush_quietly(self) -> None:
@@ -309,8 +295,6 @@ class Connection:
     def shutdown(self) -> None:
         """Make the next turn the last one, and have it soon; wakes who waits to send."""
         self._is_shut = True
-        try:
+        with suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
         self._end_rest()

@@ -8,8 +8,11 @@ from typing import Any
 from kafka08.common import bare
 from kafka08.errors import ConfigError
 
+# The host first, then the port; with IPv6 two numbers more.
+Address = tuple[Any, ...]
 
-def first_address(host: str, port: int = 0) -> tuple[int, Any]:
+
+def first_address(host: str, port: int = 0) -> tuple[int, Address]:
     """The family of ``host``'s first address (IPv4 before IPv6, as in the JVM), and the address
     with ``port`` in the form that sockets take. Raises OSError."""
     try:

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterable
 from io import BytesIO
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import gevent
@@ -28,7 +28,7 @@ from gevent import socket
 
 from kafka08.common import bare
 from kafka08.errors import KafkaError
-from kafka08.network.hosts import first_address
+from kafka08.network.hosts import Address, first_address
 from kafka08.network.tls import Tls
 
 logger = logging.getLogger("kafka.network.HttpServer")
@@ -39,8 +39,6 @@ Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 """A WSGI application. ``wsgi.input`` has the whole body, and ``CONTENT_LENGTH`` is its size. It is
 called on greenlets, several at a time, so it must not keep a request in a thread's variable."""
 
-CONNECTIONS = 50
-DEADLINE_MS = 10_000
 _LINE_BYTES = 8 * 1024
 _HEAD_BYTES = 16 * 1024
 _HEADERS = 100
@@ -103,14 +101,24 @@ def _is_address(name: str) -> bool:
     return True
 
 
+class Bounds(NamedTuple):
+    """Limits of what clients may take. ``connections``: this many at once; others wait to be
+    accepted. ``deadline_ms``: see the module's docstring; it also ends connections that wait for
+    their next request. ``body_bytes``: larger bodies are refused with 413."""
+
+    connections: int = 50
+    deadline_ms: int = 10_000
+    body_bytes: int = 0
+
+
+DEFAULT_BOUNDS = Bounds()
+
+
 class HttpServer:
     """One listener. Raises KafkaError if the port cannot be bound; serves from ``start`` on.
 
-    ``connections``: this many at a time; further ones wait to be accepted. ``deadline_ms``: see the
-    module's docstring; it also ends connections that wait for their next request. The application
-    itself may take any time. ``allowed_hosts``: names to accept in ``Host`` beside ``host`` and the
-    loopback's, ``*`` for all. ``body_bytes``: larger bodies are refused with 413. ``name`` is for
-    the log.
+    ``allowed_hosts``: names to accept in ``Host`` beside ``host`` and the loopback's, ``*`` for
+    all. The application may take any time. ``name`` is for the log.
     """
 
     def __init__(
@@ -120,10 +128,8 @@ class HttpServer:
         application: Application,
         *,
         name: str,
-        connections: int = CONNECTIONS,
-        deadline_ms: int = DEADLINE_MS,
+        bounds: Bounds = DEFAULT_BOUNDS,
         allowed_hosts: Collection[str] = (),
-        body_bytes: int = 0,
         tls: Tls | None = None,
     ) -> None:
         self._name = name
@@ -132,13 +138,13 @@ class HttpServer:
         address: str = sock.getsockname()[0]
         self.port: int = sock.getsockname()[1]
         self._application = application
-        self._deadline = deadline_ms / 1000
+        self._deadline = bounds.deadline_ms / 1000
         self._hosts = Hosts([host, *allowed_hosts])
-        self._body_bytes = body_bytes
+        self._body_bytes = bounds.body_bytes
         self._tls = tls
         self._environ = _server_environ("http" if tls is None else "https", address, self.port)
-        self._idle: set[Any] = set()  # the greenlets that wait for a request
-        pool = gevent.pool.Pool(connections)
+        self._idle: set[gevent.Greenlet] = set()  # the greenlets that wait for a request
+        pool = gevent.pool.Pool(bounds.connections)
         self._server = gevent.server.StreamServer(sock, self._serve, spawn=pool)
 
     def start(self) -> None:
@@ -152,7 +158,7 @@ class HttpServer:
             task.kill(block=False)
         self._server.stop(grace_ms / 1000)
 
-    def _serve(self, sock: Any, address: tuple[Any, ...]) -> None:
+    def _serve(self, sock: socket.socket, address: Address) -> None:
         """The requests of one connection, one after the other."""
         sock.settimeout(self._deadline)
         sock.setsockopt(stdlib_socket.IPPROTO_TCP, stdlib_socket.TCP_NODELAY, 1)
@@ -169,7 +175,7 @@ class HttpServer:
         finally:
             sock.close()
 
-    def _serve_request(self, exchange: _Exchange, address: tuple[Any, ...]) -> bool:
+    def _serve_request(self, exchange: _Exchange, address: Address) -> bool:
         """Whether the connection is to be kept. Raises OSError."""
         try:
             with gevent.Timeout(self._deadline, TimeoutError("no whole request in time")):
@@ -207,7 +213,7 @@ class HttpServer:
         return request
 
 
-def _bound(name: str, host: str, port: int) -> Any:
+def _bound(name: str, host: str, port: int) -> socket.socket:
     sock = None
     try:
         if not 0 <= port < 1 << 16:
@@ -268,7 +274,7 @@ class _Exchange:
     """One request on a connection, and its answer. ``received``: bytes that came with the request
     before; ``rest``: those that have come with this one."""
 
-    def __init__(self, sock: Any, received: bytes) -> None:
+    def __init__(self, sock: socket.socket, received: bytes) -> None:
         self._sock = sock
         self._received = bytearray(received)
         self._http = h11.Connection(h11.SERVER)
@@ -371,7 +377,7 @@ class _Exchange:
         if data and self._request is not None and self._request.method != b"HEAD":
             self._send(h11.Data(data=data))
 
-    def _send(self, event: Any) -> None:
+    def _send(self, event: h11.Event) -> None:
         """Raises _PeerGoneError, and LocalProtocolError for an answer that is not valid."""
         self._send_bytes(self._http.send(event) or b"")
         self._began |= not isinstance(event, h11.InformationalResponse)

@@ -6,8 +6,6 @@ The clock is read each time that one greenlet follows another, but only between 
 
 from __future__ import annotations
 
-from typing import Any
-
 import greenlet
 
 from kafka08.runtime import Clock
@@ -18,7 +16,9 @@ class LoopTime:
 
     def __init__(self, clock: Clock) -> None:
         self._now = clock.monotonic
-        self.worked: dict[Any, float] = {}  # seconds until the last change, by greenlet
+        self.worked: dict[
+            greenlet.greenlet, float
+        ] = {}  # seconds until the last change, by greenlet
         self._since = 0.0  # the last change to another greenlet
 
     def start(self) -> None:
@@ -30,7 +30,7 @@ class LoopTime:
     def stop(self) -> None:
         greenlet.settrace(None)
 
-    def _changed(self, event: str, greenlets: tuple[Any, Any]) -> None:
+    def _changed(self, event: str, greenlets: tuple[greenlet.greenlet, greenlet.greenlet]) -> None:
         now = self._now()
         origin = greenlets[0]
         if origin in self.worked:

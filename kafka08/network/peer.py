@@ -81,7 +81,8 @@ current_peer: ContextVar[Peer | None] = ContextVar("current_peer", default=None)
 
 
 def record_sent(unsent: list[Unsent], began: float) -> None:
-    """The answers were sent, from ``began`` until now."""
+    """The answers were sent, from ``began`` until now; clears the list."""
     sending = time.monotonic() - began
     for meter, queued, local, remote, over in unsent:
         meter.record(queued, local, remote, began - over, sending)
+    unsent.clear()

@@ -14,7 +14,7 @@ import socket as stdlib_socket
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import gevent
 from gevent import socket
@@ -27,12 +27,13 @@ from kafka08.network.connection import Connection, Handle
 from kafka08.network.connection_limits import ConnectionLimits
 from kafka08.network.failures import Failures
 from kafka08.network.half_open import HalfOpen
-from kafka08.network.hosts import first_address
+from kafka08.network.hosts import Address, first_address
 from kafka08.network.memory import UNBOUNDED, RequestMemory
 from kafka08.network.peer import Peer, Session
 from kafka08.network.tls import Tls, principal
 from kafka08.network.transport import HandshakeError, PlainSocket, TlsSocket
 from kafka08.network.workers import Workers
+from kafka08.protocol.codec import Part
 from kafka08.runtime import SystemClock
 
 logger = logging.getLogger("kafka.network.Acceptor")
@@ -45,7 +46,6 @@ _HUNG_UP = getattr(select, "POLLRDHUP", 0)
 # How long a request being served may take at shutdown before its greenlet is killed.
 STOP_SECONDS = 2
 _ALL = "0.0.0.0"
-LOGIN_MS = 10_000
 
 
 class ConnectionClosed(KafkaError):
@@ -53,7 +53,7 @@ class ConnectionClosed(KafkaError):
     that of the line in the log."""
 
     level: ClassVar[int] = logging.INFO
-    reply: Sequence[Any] = ()
+    reply: Sequence[Part] = ()
 
 
 Login = Callable[[Peer, Handle], Handle]
@@ -75,9 +75,10 @@ class Listener(NamedTuple):
 class _Acceptor(StreamServer):  # type: ignore[misc]
     """Accepts, and leaves the sockets open. ``wait`` says for how many seconds it may not."""
 
-    def __init__(self, sock: Any, accept: Callable[..., None], wait: Callable[[], float]) -> None:
+    def __init__(
+        self, sock: socket.socket, accept: Callable[..., None], wait: Callable[[], float]
+    ) -> None:
         self._wait = wait
-        self._next_look: Any = None
         super().__init__(sock, accept, spawn=None)
 
     def full(self) -> bool:
@@ -88,7 +89,7 @@ class _Acceptor(StreamServer):  # type: ignore[misc]
             self._next_look.start(self._start_accepting_if_started)
         return seconds > 0
 
-    def do_close(self, *_: Any) -> None:
+    def do_close(self, *_: object) -> None:
         """Connections close their sockets."""
 
 
@@ -98,8 +99,7 @@ class Server:
     ``limits``: the numbers of connections, and how fast they may come. ``idle_ms`` closes
     connections without traffic for that long, unless a request of theirs is being served. (0.8.2.2
     never closes one that has not sent a request; here it counts as idle.) ``queued_max_bytes``
-    limits large requests in memory, see ``memory``. ``login_ms`` is the time within which a login
-    must be done. ``failures`` are logged from here.
+    limits large requests in memory, see ``memory``. ``failures`` are logged from here.
     """
 
     def __init__(
@@ -112,7 +112,6 @@ class Server:
         limits: ConnectionLimits | None = None,
         idle_ms: int = 600_000,
         queued_max_bytes: int = UNBOUNDED,
-        login_ms: int = LOGIN_MS,
         failures: Failures | None = None,
     ) -> None:
         self._failures = failures or Failures(SystemClock())
@@ -125,20 +124,18 @@ class Server:
         self._limits = limits or ConnectionLimits(SystemClock())
         self._idle = idle_ms / 1000
         self._connections: set[Connection] = set()
-        self._half_open = HalfOpen(login_ms / 1000)
-        self._sockets: list[tuple[Listener, Any]] = []
+        self._half_open = HalfOpen()
+        self._sockets: list[tuple[Listener, socket.socket]] = []
         self._logins: Mapping[str, Login] = {}
         self._none_left = Event()
-        self._workers: Workers | None = None
-        self._acceptors: list[Any] = []
-        self._reaper: Any = None
-        self._watcher: Any = None
-        self._doorkeeper: Any = None
+        self._workers: Workers[Connection] | None = None
+        self._acceptors: list[_Acceptor] = []
+        self._tasks: list[gevent.Greenlet] = []
         # Before anything is announced, so that a taken port fails the start.
         for listener in listeners:
             self._sockets.append((listener, self._listen(listener)))
 
-    def _listen(self, listener: Listener) -> Any:
+    def _listen(self, listener: Listener) -> socket.socket:
         host, port = bare(listener.host or ""), listener.port
         try:
             if host:
@@ -151,7 +148,7 @@ class Server:
                 f"Socket server failed to bind to {host or _ALL}:{port}: {error.strerror}."
             ) from error
 
-    def _bound_everywhere(self, port: int) -> Any:
+    def _bound_everywhere(self, port: int) -> socket.socket:
         """One socket for both families; for IPv4 where the machine has no IPv6."""
         try:
             return self._bound(stdlib_socket.AF_INET6, ("::", port))
@@ -160,7 +157,7 @@ class Server:
                 raise
             return self._bound(stdlib_socket.AF_INET, (_ALL, port))
 
-    def _bound(self, family: int, address: Any) -> Any:
+    def _bound(self, family: int, address: Address) -> socket.socket:
         sock = socket.socket(family, stdlib_socket.SOCK_STREAM)
         try:
             sock.setsockopt(stdlib_socket.SOL_SOCKET, stdlib_socket.SO_REUSEADDR, 1)
@@ -205,20 +202,19 @@ class Server:
             acceptor = _Acceptor(sock, accept, partial(self._limits.wait, listener.name))
             acceptor.start()
             self._acceptors.append(acceptor)
-        self._watcher = gevent.spawn(self._notice_ends)
+        self._tasks = [gevent.spawn(self._notice_ends)]
         if self._logins or any(listener.tls is not None for listener, _ in self._sockets):
-            self._doorkeeper = gevent.spawn(self._end_half_open)
+            self._tasks.append(gevent.spawn(self._end_half_open))
         if self._idle > 0:
-            self._reaper = gevent.spawn(self._reap)
+            self._tasks.append(gevent.spawn(self._reap))
         for (listener, _), port in zip(self._sockets, self.ports, strict=True):
             host = bare(listener.host or "") or _ALL
             logger.info("Awaiting socket connections on %s:%d.", host, port)
 
     def stop(self) -> None:
         """Stop accepting, end every connection, wait for those whose requests are being served."""
-        for task in (self._reaper, self._watcher, self._doorkeeper):
-            if task is not None:
-                task.kill()
+        for task in self._tasks:
+            task.kill()
         for acceptor in self._acceptors:
             acceptor.stop()
         for connection in list(self._connections):
@@ -237,9 +233,9 @@ class Server:
         self,
         listener: Listener,
         handle: Handle,
-        workers: Workers,
-        accepted: Any,
-        address: tuple[Any, ...],
+        workers: Workers[Connection],
+        accepted: socket.socket,
+        address: Address,
     ) -> None:
         """Runs in the hub."""
         host = address[0].removeprefix("::ffff:")  # IPv4 on a socket for both families

@@ -14,7 +14,8 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from functools import partial
+from typing import Final, Generic, Protocol, TypeVar
 
 import gevent
 from gevent import GreenletExit
@@ -36,6 +37,14 @@ _TURN_SECONDS: Final = 0.01
 _MOST_IDLE = 16
 
 
+class Watcher(Protocol):
+    """Calls a function in the hub whenever a socket is readable, between start and stop."""
+
+    def start(self, function: Callable[..., None], *args: object) -> None: ...
+    def stop(self) -> None: ...
+    def close(self) -> None: ...
+
+
 class Served(Protocol):
     """A connection. ``watcher`` is a started or stopped io watcher of its socket.
 
@@ -43,7 +52,7 @@ class Served(Protocol):
     is true while the watcher is stopped because the connection is being served or muted.
     """
 
-    watcher: Any
+    watcher: Watcher
     state: int
     is_unwatched: bool
 
@@ -54,33 +63,33 @@ class Served(Protocol):
     def waits(self) -> None:
         """Called in the hub when ``serve`` has begun to wait."""
 
-    def rest(self, rested: Callable[[Any], object]) -> None:
-        """Called after REST: ``rested(self)`` is due when the connection is to be served again."""
+    def rest(self, rested: Callable[[], object]) -> None:
+        """Called after REST: ``rested`` is due when the connection is to be served again."""
 
 
-Ended = Callable[[Any, "BaseException | None"], None]
+C = TypeVar("C", bound=Served)
 
 
-class Workers:
+class Workers(Generic[C]):
     """``ended(connection, error)`` is called by a worker once a connection's last turn is over."""
 
-    def __init__(self, ended: Ended) -> None:
+    def __init__(self, ended: Callable[[C, BaseException | None], None]) -> None:
         self._ended = ended
-        self._hub: Any = gevent.get_hub()
-        self._loop: Any = self._hub.loop
-        self._after_poll: Any = self._loop.timer(0)
-        self._ready: deque[Any] = deque()
+        self._hub = gevent.get_hub()
+        self._loop = self._hub.loop
+        self._after_poll = self._loop.timer(0)
+        self._ready: deque[C] = deque()
         self._is_due = False  # another task will call _dispatch
-        self._active: Any = None  # the worker that _dispatch has given the turn
-        self._serving: Any = None  # the connection it serves
+        self._active: greenlet | None = None  # the worker that _dispatch has given the turn
+        self._serving: C | None = None  # the connection it serves
         # When the sockets are looked at again; not before those that were ready had their turn.
         self._until = 0.0
         self._turns = 0
-        self._workers: set[Any] = set()
-        self._idle: list[Any] = []
+        self._workers: set[greenlet] = set()
+        self._idle: list[greenlet] = []
         self._is_over = False
 
-    def watch(self, connection: Served) -> None:
+    def watch(self, connection: C) -> None:
         """Serve the connection from now on."""
         connection.watcher.start(self._readable, connection)
 
@@ -91,7 +100,7 @@ class Workers:
         for worker in list(self._workers):
             self._loop.run_callback(worker.throw, GreenletExit)
 
-    def _readable(self, connection: Any) -> None:
+    def _readable(self, connection: C) -> None:
         """Runs in the hub."""
         if connection.state == WATCHED:
             self._put(connection)
@@ -100,7 +109,7 @@ class Workers:
             connection.is_unwatched = True
             connection.watcher.stop()
 
-    def _put(self, connection: Any) -> None:
+    def _put(self, connection: C) -> None:
         connection.state = READY
         self._ready.append(connection)
         if not self._is_due and self._active is None:
@@ -117,8 +126,8 @@ class Workers:
                 self._is_due = True
                 self._after_poll.start(self._dispatch)
                 return
-            self._active = self._idle.pop() if self._idle else self._new_worker()
-            self._active.switch()  # comes back when the worker waits, for whatever
+            self._active = worker = self._idle.pop() if self._idle else self._new_worker()
+            worker.switch()  # comes back when the worker waits, for whatever
             self._active = None
             connection, self._serving = self._serving, None
             if connection is not None:
@@ -127,13 +136,13 @@ class Workers:
     def _is_time_over(self) -> bool:
         return self._turns <= 0 and time.monotonic() >= self._until
 
-    def _new_worker(self) -> Any:
+    def _new_worker(self) -> greenlet:
         worker = greenlet(self._work, self._hub)
         self._workers.add(worker)
         return worker
 
     def _work(self) -> None:
-        me: Any = getcurrent()
+        me = getcurrent()
         try:
             while True:
                 # A worker that has waited goes on with its own connection alone.
@@ -152,7 +161,7 @@ class Workers:
         finally:
             self._workers.discard(me)
 
-    def _serve(self, connection: Any) -> None:
+    def _serve(self, connection: C) -> None:
         self._serving = connection
         connection.state = SERVED
         try:
@@ -168,7 +177,7 @@ class Workers:
         if left == REST:
             connection.watcher.stop()
             connection.is_unwatched = True
-            connection.rest(self._rested)
+            connection.rest(partial(self._rested, connection))
             return
         self._watch_again(connection)
         if left == MORE:
@@ -176,11 +185,11 @@ class Workers:
         else:
             connection.state = WATCHED
 
-    def _rested(self, connection: Any) -> None:
+    def _rested(self, connection: C) -> None:
         self._watch_again(connection)
         self._put(connection)
 
-    def _watch_again(self, connection: Any) -> None:
+    def _watch_again(self, connection: C) -> None:
         if connection.is_unwatched:
             connection.is_unwatched = False
             connection.watcher.start(self._readable, connection)

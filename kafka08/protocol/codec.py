@@ -14,7 +14,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from kafka08._native import load
 from kafka08.errors import ProtocolError
@@ -32,6 +32,21 @@ from kafka08.protocol.types import (
 )
 
 Buffer = bytes | bytearray | memoryview
+
+
+class Slice(Protocol):
+    """A part of a log file, from ``position`` on."""
+
+    position: int
+
+    def __len__(self) -> int: ...
+    def fileno(self) -> int: ...
+    def read(self) -> bytes: ...
+    def read_to_page(self) -> bytes: ...
+
+
+# A chunk of an encoded value.
+Part = Buffer | Slice
 Schema = TypeVar("Schema")
 Decoder = Callable[..., Any]
 Encoder = Callable[..., Any]

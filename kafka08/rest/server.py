@@ -15,7 +15,7 @@ from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.network.channel import Channel, Connect
-from kafka08.network.http import HttpServer, is_loopback
+from kafka08.network.http import Bounds, HttpServer, is_loopback
 from kafka08.network.tls import Tls, server_context
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.rest.admin_v3 import AdminV3
@@ -164,10 +164,10 @@ class RestProxy:
             listener.port,
             application,
             name=_NAME,
-            connections=config.connections_max,
-            deadline_ms=config.request_deadline_ms,
+            bounds=Bounds(
+                config.connections_max, config.request_deadline_ms, config.request_max_bytes
+            ),
             allowed_hosts=[*config.allowed_hosts, *filter(None, names)],
-            body_bytes=config.request_max_bytes,
             tls=Tls(config, server_context) if listener.scheme == "https" else None,
         )
 

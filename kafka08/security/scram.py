@@ -180,21 +180,21 @@ class ScramServer(Side):
         credential = self._find(name)
         nonce = found["nonce"] + self._own_nonce
         first = f"r={nonce},s={_base64(credential.salt)},i={credential.iterations}"
-        exchange = _Exchange(found["bare"], first, nonce)
+        firsts = _FirstMessages(found["bare"], first, nonce)
         binding = _base64(found["header"].encode())
 
         def final(token: bytes) -> Step:
-            return self._final(token, name, credential, exchange, binding)
+            return self._final(token, name, credential, firsts, binding)
 
         return Step(first.encode(), final)
 
     def _final(
-        self, token: bytes, name: str, credential: Credential, exchange: _Exchange, binding: str
+        self, token: bytes, name: str, credential: Credential, firsts: _FirstMessages, binding: str
     ) -> Step:
         found = _match(_CLIENT_FINAL, token, "client-final-message")
-        if found["nonce"] != exchange.nonce or found["binding"] != binding:
+        if found["nonce"] != firsts.nonce or found["binding"] != binding:
             raise LoginRefusedError("another nonce or channel binding in the client-final-message")
-        message = exchange.message(found["unproved"])
+        message = firsts.message(found["unproved"])
         signature = hmac.digest(credential.stored_key, message, self._hash)
         proof = _bytes(found["proof"])
         if len(proof) != len(signature):
@@ -237,7 +237,7 @@ class ScramClient(Side):
         salt = _bytes(found["salt"])
         salted = salted_password(self._mechanism, self._password, salt, iterations)
         unproved = f"c=biws,r={nonce}"
-        message = _Exchange(self._bare, found[0], nonce).message(unproved)
+        message = _FirstMessages(self._bare, found[0], nonce).message(unproved)
         client_key = hmac.digest(salted, b"Client Key", self._hash)
         stored_key = hashlib.new(self._hash, client_key).digest()
         proof = _xor(client_key, hmac.digest(stored_key, message, self._hash))
@@ -259,8 +259,8 @@ def _check_server(token: bytes, expected: bytes) -> Step:
     return Step(None)
 
 
-class _Exchange(NamedTuple):
-    """The messages that both sides sign."""
+class _FirstMessages(NamedTuple):
+    """The first message of either side; both sign them, with the client's final one."""
 
     client_first: str
     server_first: str

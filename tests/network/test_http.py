@@ -16,7 +16,7 @@ import gevent.socket
 import pytest
 
 from kafka08.errors import KafkaError
-from kafka08.network.http import Environ, Hosts, HttpServer, is_loopback
+from kafka08.network.http import Bounds, Environ, Hosts, HttpServer, is_loopback
 from kafka08.network.tls import SecureConnector, Tls, client_context, server_context
 from kafka08.runtime import GeventRuntime
 from kafka08.settings.tls import SslSettings
@@ -67,8 +67,18 @@ Start = Callable[..., HttpServer]
 def start(world: World) -> Iterator[Start]:
     with ExitStack() as stack:
 
-        def start(**given: Any) -> HttpServer:
-            server = HttpServer("127.0.0.1", 0, world, name="test", **given)
+        def start(
+            *, allowed_hosts: Iterable[str] = (), tls: Tls | None = None, **bounds: int
+        ) -> HttpServer:
+            server = HttpServer(
+                "127.0.0.1",
+                0,
+                world,
+                name="test",
+                bounds=Bounds(**bounds),
+                allowed_hosts=list(allowed_hosts),
+                tls=tls,
+            )
             stack.callback(server.stop, 0)
             server.start()
             return server

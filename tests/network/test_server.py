@@ -21,6 +21,7 @@ from gevent.event import Event
 from kafka08.errors import KafkaError
 from kafka08.log.segments.file_slice import FileSlice, SegmentFile
 from kafka08.metrics.requests import RequestMeter
+from kafka08.network import half_open
 from kafka08.network import server as server_module
 from kafka08.network.connection import Handle
 from kafka08.network.connection_limits import ConnectionLimits, Most
@@ -875,10 +876,13 @@ def test_frames_are_small_until_the_login_is_done(
 
 
 @pytest.mark.scenario("security-27")
-def test_a_login_has_a_deadline(door: Callable[..., tuple[Door, Client]]) -> None:
+def test_a_login_has_a_deadline(
+    door: Callable[..., tuple[Door, Client]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Bytes that come meanwhile do not move it; connections with a login are not ended."""
-    _, client = door(login_ms=200)
-    _, other = door(login_ms=200)
+    monkeypatch.setattr(half_open.HalfOpen.__init__, "__defaults__", (0.2, 200, 2000))
+    _, client = door()
+    _, other = door()
     assert other.call(b"open") == b"come in"
     client.sock.settimeout(0.02)
     with pytest.raises((ConnectionError, EOFError)):

@@ -62,18 +62,17 @@ class World:
         self,
         given: SslSettings | None = None,
         client_auth: str = "none",
-        login_ms: int = 10_000,
     ) -> Server:
         tls = Tls(given or settings(), partial(server_context, client_auth=client_auth))
-        return self.start(tls, login_ms)
+        return self.start(tls)
 
-    def start(self, tls: Tls, login_ms: int = 10_000) -> Server:
+    def start(self, tls: Tls) -> Server:
         name_of = mapping("RULE:^CN=(.*?),.*$/$1/,DEFAULT")
         listeners = [
             Listener("127.0.0.1", 0),
             Listener("127.0.0.1", 0, "SSL", tls=tls, name_of=name_of),
         ]
-        server = Server(listeners, max_request_bytes=4 << 20, login_ms=login_ms)
+        server = Server(listeners, max_request_bytes=4 << 20)
         server.start(self.handle)
         return server
 
@@ -312,8 +311,8 @@ def test_a_hello_on_the_plain_port_ends_the_connection(start: Start, world: Worl
 def test_half_open_handshakes_end_and_others_are_served(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(half_open.HalfOpen.__init__, "__defaults__", (10, 20))
-    server = start(login_ms=500)
+    monkeypatch.setattr(half_open.HalfOpen.__init__, "__defaults__", (0.5, 20, 2000))
+    server = start()
     address = "127.0.0.1", server.ports[1]
     begun = [stdlib_socket.create_connection(address) for _ in range(60)]
     with connect(server) as sock:
