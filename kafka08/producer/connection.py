@@ -8,6 +8,7 @@ is the caller's data of a request and is returned with the response.
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections import deque
 from typing import Any, NamedTuple
 
@@ -86,7 +87,8 @@ class PipelinedConnection:
 
     def abort(self) -> None:
         """End the connection, from any task: a task that writes or receives gets an error."""
-        self._channel.abort()
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the socket. Only the reader calls it, at its end, as no task may use a socket whose

@@ -33,6 +33,7 @@ from kafka08.protocol.schemas import (
     ProduceRequest,
     ProduceResponse,
 )
+from kafka08.runtime import Socket
 from tests.fakes.runtime import FakeRuntime
 
 PATIENCE = 5.0
@@ -242,20 +243,14 @@ def test_nobody_listens() -> None:
 
 
 def test_closed_by_another_task_between_two_reads() -> None:
-    class Socket:
-        def sendall(self, data: bytes) -> None: ...
-
+    class ClosedWithin(Socket):
         def recv_into(self, buffer: memoryview) -> int:
             buffer[:] = struct.pack(">i", 100)[: len(buffer)]
             channel.close()
             return 4
 
-        def shutdown(self, how: int) -> None: ...
-
-        def close(self) -> None: ...
-
     runtime = FakeRuntime()
-    runtime.open_socket = lambda host, port: Socket()
+    runtime.open_socket = lambda host, port: ClosedWithin()
     channel = Channel("nowhere", 1, runtime=runtime)
     with pytest.raises(ConnectionResetError):
         channel.call(MetadataRequest([]))
@@ -286,15 +281,13 @@ def test_aborted_while_it_waits(broker: Broker) -> None:
 def test_aborted_while_it_connects() -> None:
     closed: list[bool] = []
 
-    class Socket:
-        def shutdown(self, how: int) -> None: ...
-
+    class ClosedOnce(Socket):
         def close(self) -> None:
             closed.append(True)
 
     def open_socket(host: str, port: int) -> Socket:
         channel.abort()
-        return Socket()
+        return ClosedOnce()
 
     runtime = FakeRuntime()
     runtime.open_socket = open_socket

@@ -10,6 +10,7 @@ import pytest
 
 from kafka08.network.client_login import LoginError, SaslConnector
 from kafka08.network.login import LoginFailed, ServerLogin
+from kafka08.runtime import Socket
 from kafka08.security.mechanisms import Side
 from kafka08.security.plain import PlainClient
 from kafka08.security.scram import ScramClient, ScramServer, credential_of
@@ -17,7 +18,7 @@ from tests.network.test_login import SHA_256, VERSIONS, Connection
 from tests.security.test_scram import CLIENT_NONCE
 
 
-class Socket:
+class LoginSocket(Socket):
     """The client's end of a connection to a ServerLogin."""
 
     def __init__(self, connection: Connection) -> None:
@@ -52,7 +53,7 @@ class Network:
 
 
 def through(connection: Connection, mechanism: str, side: Side) -> None:
-    sock = Socket(connection)
+    sock = LoginSocket(connection)
     network = Network(sock)
     connector = SaslConnector(network, mechanism, lambda: side)
     try:
@@ -123,7 +124,7 @@ def test_a_server_that_does_not_know_the_password_is_refused() -> None:
     [b"", b"\0\0\0", b"HTTP/1.1 400 Bad Request", struct.pack(">i", 600_000), bytes(8)],
 )
 def test_a_peer_that_is_not_a_broker(answer: bytes) -> None:
-    class Stranger(Socket):
+    class Stranger(LoginSocket):
         def sendall(self, data: bytes) -> None:
             self._answers = answer
 
@@ -135,7 +136,7 @@ def test_a_peer_that_is_not_a_broker(answer: bytes) -> None:
 
 
 def test_a_connection_that_fails_is_closed() -> None:
-    class Broken(Socket):
+    class Broken(LoginSocket):
         def sendall(self, data: bytes) -> None:
             raise TimeoutError
 

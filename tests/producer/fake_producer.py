@@ -22,7 +22,7 @@ from kafka08.protocol.later_schemas import (
 )
 from kafka08.protocol.registry import APIS
 from kafka08.protocol.requests import RequestDecoder, encode_response
-from kafka08.runtime import ThreadRuntime
+from kafka08.runtime import Socket, ThreadRuntime
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 
@@ -31,7 +31,7 @@ class NothingYet(BaseException):
     """A reader that would wait."""
 
 
-class Wire:
+class Wire(Socket):
     """The producer's socket; a broker of the Driver answers as soon as it is read. ``broken`` and
     ``refuse_write`` are raised by the next calls."""
 
@@ -44,8 +44,6 @@ class Wire:
         self.aborted = False
         self._asked: deque[tuple[schemas.RequestHeader, schemas.ProduceRequest]] = deque()
         self._answer = b""
-
-    def setsockopt(self, level: int, option: int, value: int) -> None: ...
 
     def sendall(self, data: bytes) -> None:
         if self.refuse_write is not None:
@@ -77,8 +75,6 @@ class Wire:
 
     def shutdown(self, how: int) -> None:
         self.aborted = True
-
-    def close(self) -> None: ...
 
 
 decode_request = RequestDecoder(APIS).decode
@@ -165,9 +161,7 @@ class Driver:
                 self.sender.read(lane, lane.link)
             except NothingYet:
                 # The reader is to go on later: it has not closed the connection.
-                connection = lane.link.connection
-                connection._channel._socket = connection._socket
-                connection._socket.aborted = False
+                lane.link.connection._socket.aborted = False
 
     def run(self) -> None:
         self.write()
