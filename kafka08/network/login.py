@@ -19,6 +19,7 @@ from kafka08.errors import NO_ERROR, LaterCode, ProtocolError
 from kafka08.network.connection import Handle
 from kafka08.network.peer import Peer, Session
 from kafka08.network.server import ConnectionClosed
+from kafka08.protocol.codec import Part
 from kafka08.protocol.later_schemas import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -60,7 +61,7 @@ class LoginFailed(ConnectionClosed):
 
     level = logging.DEBUG
 
-    def __init__(self, reason: str, reply: Sequence[Any] = ()) -> None:
+    def __init__(self, reason: str, reply: Sequence[Part] = ()) -> None:
         super().__init__(reason)
         self.reply = reply
 
@@ -109,7 +110,7 @@ class ServerLogin:
         self._over_at = math.inf  # of the clock of ``Peer.begun_at``
         self._again_at = -math.inf  # the last time that a further login began
 
-    def handle(self, frame: memoryview, address: str) -> list[Any] | None:
+    def handle(self, frame: memoryview, address: str) -> list[Part] | None:
         """The parts of the answer to a frame. Raises LoginFailed and SessionOver."""
         if self._state is _State.DONE:
             key = bytes(frame[:2])
@@ -136,12 +137,12 @@ class ServerLogin:
             name = str(error) if api is None or api.key in LOGIN_APIS else api.name
             raise LoginFailed(_unexpected(name, self._state)) from None
 
-    def _answer_versions(self, header: RequestHeader, _: Any) -> ApiVersionsResponse:
+    def _answer_versions(self, header: RequestHeader, _: object) -> ApiVersionsResponse:
         if self._state is _State.START:
             self._state = _State.HANDSHAKE
         return ApiVersionsResponse(NO_ERROR, sorted([*self._versions(), *OWN_VERSIONS]))
 
-    def _answer_unknown_version(self, header: RequestHeader, _: Any) -> ApiVersionsResponse:
+    def _answer_unknown_version(self, header: RequestHeader, _: object) -> ApiVersionsResponse:
         versions = sorted([*self._versions(), *OWN_VERSIONS])
         return ApiVersionsResponse(LaterCode.UNSUPPORTED_VERSION, versions)
 
@@ -177,7 +178,7 @@ class ServerLogin:
         self._again_at = self._peer.begun_at
         return self._begin(header, request)
 
-    def _raw_token(self, frame: memoryview) -> list[Any]:
+    def _raw_token(self, frame: memoryview) -> list[Part]:
         try:
             answer = self._next(bytes(frame))
         except LoginRefusedError as error:
@@ -224,7 +225,7 @@ class ServerLogin:
         if self._lifetime_ms:
             self._over_at = peer.begun_at + self._lifetime_ms / 1000
 
-    def _refuse_token(self, header: RequestHeader, _: Any) -> SaslAuthenticateResponse:
+    def _refuse_token(self, header: RequestHeader, _: object) -> SaslAuthenticateResponse:
         return SaslAuthenticateResponse(LaterCode.ILLEGAL_SASL_STATE, _AGAIN, b"")
 
 
@@ -232,8 +233,8 @@ def _unexpected(name: str, state: _State) -> str:
     return f"Unexpected Kafka request of type {name} during SASL handshake, expected {state.value}"
 
 
-_Answer = Callable[[ServerLogin, RequestHeader, Any], Any]
-_ANSWERS: dict[tuple[_State, type[Any]], _Answer] = {
+_Answer = Callable[[ServerLogin, RequestHeader, Any], object]
+_ANSWERS: dict[tuple[_State, type], _Answer] = {
     (_State.START, ApiVersionsRequest): ServerLogin._answer_versions,
     (_State.START, UnsupportedApiVersionsRequest): ServerLogin._answer_unknown_version,
     (_State.START, SaslHandshakeRequest): ServerLogin._begin,

@@ -122,7 +122,7 @@ def client_context(settings: SslSettings) -> ssl.SSLContext:
     return context
 
 
-def _context(protocol: Any, settings: SslSettings) -> ssl.SSLContext:
+def _context(protocol: int, settings: SslSettings) -> ssl.SSLContext:
     context = ssl.SSLContext(protocol)
     versions = [_VERSIONS[each] for each in settings.ssl_enabled_protocols if each in _VERSIONS]
     if len(versions) != len(settings.ssl_enabled_protocols) or not versions:

@@ -113,7 +113,7 @@ class TlsSocket(ssl.SSLSocket):
 
     def close(self) -> None:
         try:
-            state: Any = vars(self).get("_sslobj")
+            state = vars(self).get("_sslobj")
             if state is not None:
                 state.shutdown()  # shows the peer that nothing was cut off
         except (OSError, ValueError):

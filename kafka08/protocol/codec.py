@@ -47,16 +47,14 @@ class Slice(Protocol):
 
 # A chunk of an encoded value.
 Part = Buffer | Slice
-Schema = TypeVar("Schema")
-Decoder = Callable[..., Any]
-Encoder = Callable[..., Any]
+T = TypeVar("T")
+Decoder = Callable[..., tuple[Any, ...]]
+Encoder = Callable[..., list[Part]]
 
 ANY_NUMBER: Final = (1 << 63) - 1  # of elements
 
 
-def decode(
-    schema: type[Schema], buffer: Buffer, position: int = 0, version: int = 0
-) -> tuple[Schema, int]:
+def decode(schema: type[T], buffer: Buffer, position: int = 0, version: int = 0) -> tuple[T, int]:
     """Read one ``schema`` at ``position``; returns the value and the position after it.
 
     Message sets are slices of ``buffer``, writable when it is. ProtocolError for bytes that are
@@ -66,23 +64,23 @@ def decode(
     return value, end
 
 
-def encode(value: Any, version: int = 0) -> bytes:
+def encode(value: object, version: int = 0) -> bytes:
     """The bytes of a schema value whose message sets are all bytes-like.
 
     ProtocolError for a value that does not fit its field, such as None for a string that cannot
     be null, or a string of more than 32767 bytes.
     """
-    return b"".join(encode_parts(value, version))
+    parts: list[Any] = encode_parts(value, version)
+    return b"".join(parts)
 
 
-def encode_parts(value: Any, version: int = 0) -> list[Any]:
+def encode_parts(value: object, version: int = 0) -> list[Part]:
     """The same as chunks in wire order, without copying large message sets.
 
     A message set that is not bytes-like (a slice of a log file) becomes a chunk itself. An empty
     one adds only its length.
     """
-    parts: list[Any] = _encoder_of(type(value), version)(value)
-    return parts
+    return _encoder_of(type(value), version)(value)
 
 
 def plain_decoder(layouts: tuple[Struct, ...]) -> Decoder:
@@ -91,7 +89,7 @@ def plain_decoder(layouts: tuple[Struct, ...]) -> Decoder:
     All arrays together may have ``elements``; without it, any number.
     """
 
-    def decode(buffer: memoryview, position: int, elements: int = ANY_NUMBER) -> tuple[Any, ...]:
+    def decode(buffer: memoryview, position: int, elements: int = ANY_NUMBER) -> tuple[object, ...]:
         values = []
         room = _Room(elements)
         for layout in layouts:
@@ -106,7 +104,7 @@ def plain_encoder(layouts: tuple[Struct, ...]) -> Encoder:
     """f(value of each layout...) -> chunks in wire order."""
     names = ", ".join(layout.schema.__name__ for layout in layouts)
 
-    def encode(*values: Any) -> list[Any]:
+    def encode(*values: object) -> list[Part]:
         out = _Chunks()
         try:
             for layout, value in zip(layouts, values, strict=True):
@@ -119,7 +117,7 @@ def plain_encoder(layouts: tuple[Struct, ...]) -> Encoder:
     return encode
 
 
-native: Any = load("layout")
+native = load("layout")
 _make_decoder = native.decoder if native else plain_decoder
 _make_encoder = native.encoder if native else plain_encoder
 
@@ -127,7 +125,7 @@ _make_encoder = native.encoder if native else plain_encoder
 # layout, ... -> its decoder or encoder, made once.
 decoder: Callable[..., Decoder] = cache(lambda *layouts: _make_decoder(layouts))
 encoder: Callable[..., Encoder] = cache(lambda *layouts: _make_encoder(layouts))
-_encoder_of: Callable[[Any, int], Encoder] = cache(lambda *layout: encoder(Struct(*layout)))
+_encoder_of: Callable[[type, int], Encoder] = cache(lambda *layout: encoder(Struct(*layout)))
 
 
 # The plain walk over a schema
@@ -182,7 +180,7 @@ def _length(kind: Text | Array | Records, buffer: memoryview, position: int) -> 
     return _number("h" if isinstance(kind, Text) else "i", buffer, position)
 
 
-def _read(kind: Kind, buffer: memoryview, position: int, room: _Room) -> tuple[Any, int]:
+def _read(kind: Kind, buffer: memoryview, position: int, room: _Room) -> tuple[object, int]:
     if isinstance(kind, Struct):
         return _read_struct(kind, buffer, position, room)
     if isinstance(kind, Fixed):
@@ -210,7 +208,9 @@ def _read(kind: Kind, buffer: memoryview, position: int, room: _Room) -> tuple[A
     return data if isinstance(kind, Records) else str(data, "utf-8", "replace"), position + size
 
 
-def _read_struct(kind: Struct, buffer: memoryview, position: int, room: _Room) -> tuple[Any, int]:
+def _read_struct(
+    kind: Struct, buffer: memoryview, position: int, room: _Room
+) -> tuple[object, int]:
     fields = fields_of(*kind)
     names = kind.schema._fields
     values = [kind.schema._field_defaults.get(name) for name in names]
@@ -221,7 +221,7 @@ def _read_struct(kind: Struct, buffer: memoryview, position: int, room: _Room) -
     return kind.schema._make(values), position
 
 
-def _absent(kind: Text | Array | Records, size: int) -> Any:
+def _absent(kind: Text | Array | Records, size: int) -> object:
     """The value for a negative length."""
     if kind.nullable:
         return None
@@ -245,10 +245,10 @@ class _Chunks:
     """Collects encoded bytes in ``parts``."""
 
     def __init__(self) -> None:
-        self.parts: list[Any] = []
-        self._pending: list[Any] = []
+        self.parts: list[Part] = []
+        self._pending: list[Buffer] = []
 
-    def put(self, data: Any) -> None:
+    def put(self, data: Buffer) -> None:
         self._pending.append(data)
 
     def cut(self) -> None:

@@ -7,13 +7,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 from kafka08.errors import BY_CODE, LaterCode, code_name
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol import schemas as s
 from kafka08.protocol.registry import APIS, ORIGINAL_APIS, Api
-from kafka08.protocol.types import Array, Field, Fixed, Kind, Records, Tags, Text, all_fields
+from kafka08.protocol.types import (
+    Array,
+    Field,
+    Fixed,
+    Kind,
+    Records,
+    Schema,
+    Tags,
+    Text,
+    all_fields,
+)
 
 PREAMBLE = """\
 # The wire protocol
@@ -167,7 +176,7 @@ def _api(api: Api) -> Iterator[str]:
     yield from _schema(api.response, api.versions)
 
 
-def _schema(schema: Any, versions: range) -> Iterator[str]:
+def _schema(schema: Schema, versions: range) -> Iterator[str]:
     text = _described(schema)
     yield f"`{schema.__name__}`{': ' if text else ''}{text}\n"
     rows = list(_rows(schema, versions, ""))
@@ -180,7 +189,7 @@ def _schema(schema: Any, versions: range) -> Iterator[str]:
     yield ""
 
 
-def _rows(schema: Any, versions: range, prefix: str) -> Iterator[str]:
+def _rows(schema: Schema, versions: range, prefix: str) -> Iterator[str]:
     """A row for each field of any version; types are those of its last version."""
     for field in all_fields(schema, versions[-1]):
         if field.since > versions[-1]:
@@ -198,17 +207,17 @@ def _rows(schema: Any, versions: range, prefix: str) -> Iterator[str]:
             yield from _rows(kind.schema, versions, path + suffix)
 
 
-def _kind_of(schema: Any, field: Field, versions: range) -> Kind:
+def _kind_of(schema: Schema, field: Field, versions: range) -> Kind:
     """The type of a field in the last version that has it."""
     last = versions[-1] if field.until is None else min(field.until, versions[-1])
     return all_fields(schema, last)[_position(schema, field)].kind
 
 
-def _position(schema: Any, field: Field) -> int:
+def _position(schema: Schema, field: Field) -> int:
     return [other.name for other in all_fields(schema, 0)].index(field.name)
 
 
-def _nullable_from(schema: Any, field: Field, versions: range) -> str:
+def _nullable_from(schema: Schema, field: Field, versions: range) -> str:
     """Since when a field can be null that cannot in the first version that has it."""
     position = _position(schema, field)
     kinds = {version: all_fields(schema, version)[position].kind for version in versions}
@@ -235,7 +244,7 @@ def _type(kind: Kind) -> str:
     return "tagged fields" if isinstance(kind, Tags) else f"{kind.schema.__name__}"
 
 
-def _described(schema: Any) -> str:
+def _described(schema: Schema) -> str:
     """The docstring, unless NamedTuple generated it."""
     text = schema.__doc__ or ""
     return "" if text.startswith(f"{schema.__name__}(") else " ".join(text.split())

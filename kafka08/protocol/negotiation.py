@@ -7,14 +7,14 @@ back to version 0 would silently drop timestamps and headers. Pure.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka08.errors import NO_ERROR, ProtocolError
 from kafka08.protocol.later_schemas import ApiVersionsRequest, ApiVersionsResponse
 from kafka08.protocol.registry import APIS, api_of
 from kafka08.protocol.requests import decode_response, encode_request
 from kafka08.protocol.schemas import FetchRequest, ListOffsetsRequest, ProduceRequest
-from kafka08.protocol.types import Struct
+from kafka08.protocol.types import Schema, Struct
 
 # Version 0 is the only one that every broker with ApiVersions reads.
 _ASKED_IN = 0
@@ -35,7 +35,7 @@ class Negotiated(NamedTuple):
     response: Struct
 
 
-Versions = dict[Any, Negotiated]
+Versions = dict[Schema, Negotiated]
 
 
 def question(client_id: str | None) -> bytes:
@@ -68,7 +68,7 @@ def answered(frame: bytes | bytearray | memoryview, name: str) -> Versions:
     return versions
 
 
-def chosen(request: Any, versions: Versions, version: int | None = None) -> Negotiated:
+def chosen(request: object, versions: Versions, version: int | None = None) -> Negotiated:
     """How a request is sent: in ``version``, or as negotiated, or as 0.8.2.2 sends it."""
     _, usual, response = api_of(request)
     if version is not None:

@@ -7,7 +7,8 @@ administrative APIs.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 from kafka08.errors import ProtocolError
 from kafka08.protocol import acl_schemas as acls
@@ -16,9 +17,7 @@ from kafka08.protocol import group_schemas as g
 from kafka08.protocol import later_schemas as later
 from kafka08.protocol import schemas as s
 from kafka08.protocol import scram_schemas as scram
-from kafka08.protocol.types import Struct
-
-Schema = type[Any]
+from kafka08.protocol.types import Schema, Struct
 
 SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 17, 18, 36
 
@@ -41,10 +40,10 @@ class Api(NamedTuple):
     request: Schema
     response: Schema
     last: int
-    original: int | None = None
-    checks_version: bool = True
-    flexible: int = 0x7FFF
-    most_elements: int = MANY
+    original: int | None
+    checks_version: bool
+    flexible: int
+    most_elements: int
 
     @property
     def versions(self) -> range:
@@ -61,135 +60,66 @@ class Api(NamedTuple):
 
 Apis = dict[int, Api]
 
+
+def _api(
+    key: int,
+    name: str,
+    schemas: ModuleType,
+    last: int,
+    original: int | None = None,
+    most_elements: int = MANY,
+    flexible: int = 0x7FFF,
+) -> Api:
+    """The classes of requests and responses have the name of the API."""
+    request, response = getattr(schemas, f"{name}Request"), getattr(schemas, f"{name}Response")
+    return Api(key, name, request, response, last, original, True, flexible, most_elements)
+
+
 APIS: Apis = {
     api.key: api
     for api in (
-        Api(0, "Produce", s.ProduceRequest, s.ProduceResponse, 8, 0),
-        Api(1, "Fetch", s.FetchRequest, s.FetchResponse, 11, 0),
-        Api(2, "Offsets", s.OffsetsRequest, s.OffsetsResponse, 5, 0),
-        Api(3, "Metadata", s.MetadataRequest, s.MetadataResponse, 8, 0),
-        Api(4, "LeaderAndIsr", s.LeaderAndIsrRequest, s.LeaderAndIsrResponse, 0, 0),
-        Api(5, "StopReplica", s.StopReplicaRequest, s.StopReplicaResponse, 0, 0),
-        Api(6, "UpdateMetadata", s.UpdateMetadataRequest, s.UpdateMetadataResponse, 0, 0),
-        Api(
-            7, "ControlledShutdown", s.ControlledShutdownRequest, s.ControlledShutdownResponse, 0, 0
-        ),
-        Api(8, "OffsetCommit", s.OffsetCommitRequest, s.OffsetCommitResponse, 7, 1),
-        Api(9, "OffsetFetch", s.OffsetFetchRequest, s.OffsetFetchResponse, 5, 1),
-        Api(10, "ConsumerMetadata", s.ConsumerMetadataRequest, s.ConsumerMetadataResponse, 2, 0),
-        Api(11, "JoinGroup", g.JoinGroupRequest, g.JoinGroupResponse, 5, most_elements=FEW),
-        Api(12, "Heartbeat", g.HeartbeatRequest, g.HeartbeatResponse, 3, 0),
-        Api(13, "LeaveGroup", g.LeaveGroupRequest, g.LeaveGroupResponse, 3, most_elements=FEW),
-        Api(14, "SyncGroup", g.SyncGroupRequest, g.SyncGroupResponse, 3, most_elements=FEW),
-        Api(
-            15,
-            "DescribeGroups",
-            a.DescribeGroupsRequest,
-            a.DescribeGroupsResponse,
-            4,
-            0,
-            most_elements=FEW,
-        ),
-        Api(16, "ListGroups", g.ListGroupsRequest, g.ListGroupsResponse, 2),
-        Api(
-            SASL_HANDSHAKE,
-            "SaslHandshake",
-            later.SaslHandshakeRequest,
-            later.SaslHandshakeResponse,
-            1,
-        ),
-        Api(
-            API_VERSIONS,
-            "ApiVersions",
-            later.ApiVersionsRequest,
-            later.ApiVersionsResponse,
-            3,
-            flexible=3,
-        ),
-        Api(19, "CreateTopics", a.CreateTopicsRequest, a.CreateTopicsResponse, 4, 1),
-        Api(20, "DeleteTopics", a.DeleteTopicsRequest, a.DeleteTopicsResponse, 3, 0),
-        Api(21, "DeleteRecords", a.DeleteRecordsRequest, a.DeleteRecordsResponse, 1),
-        Api(22, "InitProducerId", later.InitProducerIdRequest, later.InitProducerIdResponse, 1),
-        Api(
-            23,
-            "OffsetForLeaderEpoch",
-            later.OffsetForLeaderEpochRequest,
-            later.OffsetForLeaderEpochResponse,
-            3,
-        ),
-        Api(29, "DescribeAcls", acls.DescribeAclsRequest, acls.DescribeAclsResponse, 1),
-        Api(
-            30, "CreateAcls", acls.CreateAclsRequest, acls.CreateAclsResponse, 1, most_elements=FEW
-        ),
-        Api(
-            31, "DeleteAcls", acls.DeleteAclsRequest, acls.DeleteAclsResponse, 1, most_elements=FEW
-        ),
-        Api(
-            32,
-            "DescribeConfigs",
-            a.DescribeConfigsRequest,
-            a.DescribeConfigsResponse,
-            3,
-            0,
-            most_elements=FEW,
-        ),
-        Api(
-            33,
-            "AlterConfigs",
-            a.AlterConfigsRequest,
-            a.AlterConfigsResponse,
-            1,
-            0,
-            most_elements=FEW,
-        ),
-        Api(35, "DescribeLogDirs", a.DescribeLogDirsRequest, a.DescribeLogDirsResponse, 1),
-        Api(
-            SASL_AUTHENTICATE,
-            "SaslAuthenticate",
-            later.SaslAuthenticateRequest,
-            later.SaslAuthenticateResponse,
-            1,
-        ),
-        Api(37, "CreatePartitions", a.CreatePartitionsRequest, a.CreatePartitionsResponse, 1, 0),
-        Api(
-            42, "DeleteGroups", g.DeleteGroupsRequest, g.DeleteGroupsResponse, 1, most_elements=FEW
-        ),
-        Api(
-            43, "ElectLeaders", a.ElectLeadersRequest, a.ElectLeadersResponse, 1, most_elements=FEW
-        ),
-        Api(
-            44,
-            "IncrementalAlterConfigs",
-            a.IncrementalAlterConfigsRequest,
-            a.IncrementalAlterConfigsResponse,
-            0,
-            most_elements=FEW,
-        ),
-        Api(47, "OffsetDelete", g.OffsetDeleteRequest, g.OffsetDeleteResponse, 0),
-        Api(
-            50,
-            "DescribeUserScramCredentials",
-            scram.DescribeUserScramCredentialsRequest,
-            scram.DescribeUserScramCredentialsResponse,
-            0,
-            flexible=0,
-            most_elements=FEW,
-        ),
-        Api(
-            51,
-            "AlterUserScramCredentials",
-            scram.AlterUserScramCredentialsRequest,
-            scram.AlterUserScramCredentialsResponse,
-            0,
-            flexible=0,
-            most_elements=FEW,
-        ),
+        _api(0, "Produce", s, 8, 0),
+        _api(1, "Fetch", s, 11, 0),
+        _api(2, "Offsets", s, 5, 0),
+        _api(3, "Metadata", s, 8, 0),
+        _api(4, "LeaderAndIsr", s, 0, 0),
+        _api(5, "StopReplica", s, 0, 0),
+        _api(6, "UpdateMetadata", s, 0, 0),
+        _api(7, "ControlledShutdown", s, 0, 0),
+        _api(8, "OffsetCommit", s, 7, 1),
+        _api(9, "OffsetFetch", s, 5, 1),
+        _api(10, "ConsumerMetadata", s, 2, 0),
+        _api(11, "JoinGroup", g, 5, most_elements=FEW),
+        _api(12, "Heartbeat", g, 3, 0),
+        _api(13, "LeaveGroup", g, 3, most_elements=FEW),
+        _api(14, "SyncGroup", g, 3, most_elements=FEW),
+        _api(15, "DescribeGroups", a, 4, 0, most_elements=FEW),
+        _api(16, "ListGroups", g, 2),
+        _api(SASL_HANDSHAKE, "SaslHandshake", later, 1),
+        _api(API_VERSIONS, "ApiVersions", later, 3, flexible=3),
+        _api(19, "CreateTopics", a, 4, 1),
+        _api(20, "DeleteTopics", a, 3, 0),
+        _api(21, "DeleteRecords", a, 1),
+        _api(22, "InitProducerId", later, 1),
+        _api(23, "OffsetForLeaderEpoch", later, 3),
+        _api(29, "DescribeAcls", acls, 1),
+        _api(30, "CreateAcls", acls, 1, most_elements=FEW),
+        _api(31, "DeleteAcls", acls, 1, most_elements=FEW),
+        _api(32, "DescribeConfigs", a, 3, 0, most_elements=FEW),
+        _api(33, "AlterConfigs", a, 1, 0, most_elements=FEW),
+        _api(35, "DescribeLogDirs", a, 1),
+        _api(SASL_AUTHENTICATE, "SaslAuthenticate", later, 1),
+        _api(37, "CreatePartitions", a, 1, 0),
+        _api(42, "DeleteGroups", g, 1, most_elements=FEW),
+        _api(43, "ElectLeaders", a, 1, most_elements=FEW),
+        _api(44, "IncrementalAlterConfigs", a, 0, most_elements=FEW),
+        _api(47, "OffsetDelete", g, 0),
+        _api(50, "DescribeUserScramCredentials", scram, 0, flexible=0, most_elements=FEW),
+        _api(51, "AlterUserScramCredentials", scram, 0, flexible=0, most_elements=FEW),
     )
 }
 
-_JOIN_GROUP_STUB = Api(
-    11, "JoinGroup", g.JoinGroupStubRequest, g.JoinGroupStubResponse, 0, 0, checks_version=False
-)
+_JOIN_GROUP_STUB = _api(11, "JoinGroupStub", g, 0, 0)._replace(name="JoinGroup")
 # 0.8.2.2 checks no other; those after it are not of 0.8.2.2.
 _CHECKS_VERSION = (8, *range(15, 48))
 

@@ -6,11 +6,11 @@ Does not know sockets; frames come from ``framing``.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Sequence, Sized
 from typing import Any, Final
 
 from kafka08.errors import ProtocolError
-from kafka08.protocol.codec import Buffer, decoder, encode_parts, encoder
+from kafka08.protocol.codec import Buffer, Decoder, Part, decoder, encode_parts, encoder
 from kafka08.protocol.later_schemas import UnsupportedApiVersionsRequest
 from kafka08.protocol.registry import (
     API_VERSIONS,
@@ -27,7 +27,7 @@ from kafka08.protocol.schemas import (
     FlexibleHeader,
     RequestHeader,
 )
-from kafka08.protocol.types import Struct
+from kafka08.protocol.types import Schema, Struct
 
 _KEY_AND_VERSION: Final = struct.Struct(">hh")
 _KEY_AND_VERSION_BYTES: Final = _KEY_AND_VERSION.size
@@ -43,7 +43,7 @@ class RequestDecoder:
         self._apis = apis
         # The first four bytes of a frame -> the decoder of its header and body, and the elements
         # that it may have.
-        self._decoders: dict[bytes, tuple[Callable[..., Any], int]] = {}
+        self._decoders: dict[bytes, tuple[Decoder, int]] = {}
 
     def decode(self, frame: Buffer) -> tuple[RequestHeader, Any]:
         """Header and body of a frame (without its size word); bytes after the body are ignored.
@@ -76,13 +76,13 @@ class RequestDecoder:
         return _named(header)._replace(api_version=read_as), request
 
 
-def _header_of(api: Api, version: int) -> type[Any]:
+def _header_of(api: Api, version: int) -> Schema:
     if api.request is ControlledShutdownRequest:
         return AnonymousHeader
     return FlexibleHeader if version >= api.flexible else RequestHeader
 
 
-def _named(header: Any) -> RequestHeader:
+def _named(header: RequestHeader | AnonymousHeader | FlexibleHeader) -> RequestHeader:
     """The header of any request as a RequestHeader."""
     if isinstance(header, RequestHeader):
         return header
@@ -110,7 +110,7 @@ def encode_request(
     return _put_in_front(_SIZE.pack(_length(parts)), parts)
 
 
-def encode_response(correlation_id: int, response: Any, version: int = 0) -> list[Any]:
+def encode_response(correlation_id: int, response: object, version: int = 0) -> list[Part]:
     """The chunks of a framed response in wire order; slices of log files are not read."""
     parts = encode_parts(response, version)
     return _put_in_front(_SIZE_AND_CORRELATION_ID.pack(_length(parts, 4), correlation_id), parts)
@@ -125,7 +125,7 @@ def decode_response(layout: Struct, frame: Buffer) -> tuple[int, Any]:
     return _CORRELATION_ID.unpack_from(view)[0], response
 
 
-def _length(parts: list[Any], more: int = 0) -> int:
+def _length(parts: Sequence[Sized], more: int = 0) -> int:
     size = more
     for part in parts:
         size += len(part)

@@ -18,7 +18,10 @@ from __future__ import annotations
 from functools import cache
 from struct import calcsize
 from types import UnionType
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
+
+Schema: TypeAlias = Any
+"""A schema class: a subclass of NamedTuple whose annotations are wire types."""
 
 # A message set below this size is cheaper to copy than to send as a chunk of its own.
 COPY_BELOW = 2048
@@ -75,7 +78,7 @@ class Array(NamedTuple):
 class Struct(NamedTuple):
     """Another schema class in one of its versions, laid out in place."""
 
-    schema: Any
+    schema: Schema
     version: int = 0
 
 
@@ -155,13 +158,13 @@ class Field(NamedTuple):
 
 
 @cache
-def fields_of(schema: Any, version: int = 0) -> tuple[Field, ...]:
+def fields_of(schema: Schema, version: int = 0) -> tuple[Field, ...]:
     """The fields on the wire in ``version``, in wire order."""
     return tuple(field for field in all_fields(schema, version) if field.exists_in(version))
 
 
 @cache
-def all_fields(schema: Any, version: int) -> tuple[Field, ...]:
+def all_fields(schema: Schema, version: int) -> tuple[Field, ...]:
     """The fields of every version in wire order, with the wire types that they have in ``version``.
 
     TypeError for annotations of no wire type, and for a trailing field that is not the last.
@@ -186,9 +189,8 @@ def all_fields(schema: Any, version: int) -> tuple[Field, ...]:
     return tuple(placed)
 
 
-def _marks(hint: Any) -> tuple[Any, ...]:
-    marks: tuple[Any, ...] = getattr(hint, "__metadata__", ())
-    return marks
+def _marks(hint: object) -> tuple[Any, ...]:
+    return tuple(getattr(hint, "__metadata__", ()))
 
 
 def _kind(hint: Any, version: int) -> Kind:
