@@ -27,7 +27,7 @@ LARGE = 64 << 20
 Answer = Callable[..., Any]
 
 
-class World:
+class HttpWorld:
     """The application of the tests: what it was asked for, and what it waits for."""
 
     def __init__(self) -> None:
@@ -56,15 +56,15 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> HttpWorld:
+    return HttpWorld()
 
 
 Start = Callable[..., HttpServer]
 
 
 @pytest.fixture
-def start(world: World) -> Iterator[Start]:
+def start(world: HttpWorld) -> Iterator[Start]:
     with ExitStack() as stack:
 
         def start(
@@ -132,7 +132,7 @@ def test_a_connection_is_kept(start: Start) -> None:
             assert sock.recv(100) == f"http {path}".encode()
 
 
-def test_requests_sent_together_are_answered_in_turn(start: Start, world: World) -> None:
+def test_requests_sent_together_are_answered_in_turn(start: Start, world: HttpWorld) -> None:
     posted = get("/a", "Content-Length: 5", method="POST") + b"hello"
     answer = send(start(body_bytes=5), posted + get("/b") + get("/c", CLOSE))
     assert re.findall(rb"http /\w", answer) == [b"http /a", b"http /b", b"http /c"]
@@ -171,12 +171,14 @@ def test_head_has_no_body(start: Start, path: str) -> None:
         get("/x", CLOSE, "Content-Length: 5", "Upgrade: websocket", method="POST") + b"hello",
     ],
 )
-def test_the_application_gets_the_whole_body(start: Start, world: World, request_: bytes) -> None:
+def test_the_application_gets_the_whole_body(
+    start: Start, world: HttpWorld, request_: bytes
+) -> None:
     assert send(start(body_bytes=5), request_).startswith(b"HTTP/1.1 200")
     assert world.bodies == [b"hello"]
 
 
-def test_a_client_that_waits_for_leave_to_send(start: Start, world: World) -> None:
+def test_a_client_that_waits_for_leave_to_send(start: Start, world: HttpWorld) -> None:
     with connect(start(body_bytes=5)) as sock:
         sock.sendall(get("/x", CLOSE, "Content-Length: 5", "Expect: 100-continue", method="POST"))
         assert head_of(sock) == b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -215,7 +217,7 @@ def test_a_client_that_waits_for_leave_to_send(start: Start, world: World) -> No
     ],
 )
 def test_a_bad_request_is_refused(
-    start: Start, world: World, caplog: Any, capfd: Any, status: int, request_: bytes
+    start: Start, world: HttpWorld, caplog: Any, capfd: Any, status: int, request_: bytes
 ) -> None:
     with caplog.at_level(logging.INFO):
         server = start(body_bytes=10)
@@ -273,7 +275,9 @@ def test_every_host_may_be_allowed() -> None:
         get("/", "Transfer-Encoding: chunked", method="POST") + b"2\r\nx",
     ],
 )
-def test_a_request_that_does_not_end_is_closed(start: Start, world: World, begun: bytes) -> None:
+def test_a_request_that_does_not_end_is_closed(
+    start: Start, world: HttpWorld, begun: bytes
+) -> None:
     server = start(deadline_ms=50, body_bytes=10)
     send(server, begun)
     assert world.bodies == []
@@ -314,7 +318,7 @@ def test_who_does_not_read_is_closed_and_others_are_served(start: Start, caplog:
 
 
 @pytest.mark.scenario("ops-60")
-def test_connections_are_bounded(start: Start, world: World) -> None:
+def test_connections_are_bounded(start: Start, world: HttpWorld) -> None:
     server = start(connections=1)
     with connect(server) as first, connect(server) as second:
         first.sendall(get("/wait", CLOSE))
@@ -338,7 +342,7 @@ def test_an_error_of_the_application(start: Start, caplog: Any, capfd: Any, path
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_taken_port_is_named(start: Start, world: World) -> None:
+def test_a_taken_port_is_named(start: Start, world: HttpWorld) -> None:
     taken = start().port
     with pytest.raises(
         KafkaError,
@@ -350,12 +354,12 @@ def test_a_taken_port_is_named(start: Start, world: World) -> None:
 @pytest.mark.parametrize(
     ("host", "port"), [("127.0.0.1", 70_000), ("no.such.host.invalid", 1), ("a..b", 1)]
 )
-def test_an_address_that_does_not_exist_is_named(world: World, host: str, port: int) -> None:
+def test_an_address_that_does_not_exist_is_named(world: HttpWorld, host: str, port: int) -> None:
     with pytest.raises(KafkaError, match=rf"^http: cannot listen on {re.escape(host)}:{port}: "):
         HttpServer(host, port, world, name="http")
 
 
-def test_a_stop_ends_what_is_idle_and_waits_for_requests(start: Start, world: World) -> None:
+def test_a_stop_ends_what_is_idle_and_waits_for_requests(start: Start, world: HttpWorld) -> None:
     server = start()
     with connect(server) as idle, connect(server) as busy:
         idle.sendall(get("/x"))
@@ -374,7 +378,7 @@ def test_a_stop_ends_what_is_idle_and_waits_for_requests(start: Start, world: Wo
         connect(server)
 
 
-def test_a_stop_ends_requests_after_its_grace(start: Start, world: World) -> None:
+def test_a_stop_ends_requests_after_its_grace(start: Start, world: HttpWorld) -> None:
     server = start()
     with connect(server) as busy:
         busy.sendall(get("/wait"))

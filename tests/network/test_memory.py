@@ -17,7 +17,7 @@ from kafka08.network.memory import UNBOUNDED, EvictedError, RequestMemory
 from kafka08.network.server import Listener, Server
 from kafka08.protocol.framing import LARGEST_BUFFER
 from tests.fakes.runtime import FakeClock
-from tests.network.test_server import Client, Service, framed, until
+from tests.network.test_server import Service, SocketClient, framed, until
 
 LARGE = 4 * LARGEST_BUFFER
 LIMIT = 10 * LARGEST_BUFFER
@@ -263,7 +263,7 @@ def test_unfinished_requests_are_read_only_so_far(start: Start) -> None:
 
 def sends_large(server: Server) -> bool:
     """Whether a new client's large request is answered."""
-    client, large = Client(server.ports[0]), bytes(LARGE)
+    client, large = SocketClient(server.ports[0]), bytes(LARGE)
     try:
         client.sock.sendall(framed(large))
         return client.reply() == large
@@ -281,7 +281,7 @@ def test_others_are_served_meanwhile(start: Start, monkeypatch: pytest.MonkeyPat
     server = start()
     socks = [begin(server, 2 * LARGE, 2 * LARGE - 1) for _ in range(3)]
     until(lambda: server.memory.used > LARGE)
-    client = Client(server.ports[0])
+    client = SocketClient(server.ports[0])
     assert client.call(b"short") == b"short"
     # One of the four has to make room. On a slow machine it may be the one that goes on sending.
     assert any(sends_large(server) for _ in range(3))
@@ -294,7 +294,7 @@ def test_others_are_served_meanwhile(start: Start, monkeypatch: pytest.MonkeyPat
 @pytest.mark.scenario("security-51")
 def test_a_served_request_gives_its_room_back(start: Start, service: Service) -> None:
     server = start()
-    client = Client(server.ports[0])
+    client = SocketClient(server.ports[0])
     large = bytes(LARGE)
     gevent.spawn(client.sock.sendall, framed(large))
     assert client.reply() == large

@@ -83,7 +83,7 @@ class Service:
         return [struct.pack(">i", len(body)), body]
 
 
-class Client:
+class SocketClient:
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:
         self.sock = socket.create_connection((host, port), PATIENCE)
 
@@ -143,18 +143,18 @@ def start(service: Service) -> Iterator[Start]:
 
 
 @pytest.fixture
-def connect() -> Iterator[Callable[..., Client]]:
+def connect() -> Iterator[Callable[..., SocketClient]]:
     with ExitStack() as stack:
 
-        def connect(server: Server, host: str = "127.0.0.1") -> Client:
-            client = Client(server.ports[0], host)
+        def connect(server: Server, host: str = "127.0.0.1") -> SocketClient:
+            client = SocketClient(server.ports[0], host)
             stack.callback(client.sock.close)
             return client
 
         yield connect
 
 
-Connect = Callable[..., Client]
+Connect = Callable[..., SocketClient]
 
 
 def limits(**given: Any) -> ConnectionLimits:
@@ -178,7 +178,7 @@ def test_the_sessions_of_a_login_are_ended(service: Service) -> None:
 
     server = Server([Listener("127.0.0.1", 0, "SASL")], max_request_bytes=1000, idle_ms=600_000)
     server.start(service.handle, {"SASL": login})
-    clients = [Client(server.ports[0]) for _ in range(3)]
+    clients = [SocketClient(server.ports[0]) for _ in range(3)]
     try:
         for client in clients:
             assert client.call(b"x")
@@ -476,10 +476,10 @@ def test_who_was_woken_is_served_before_the_answer_leaves(
         body = bytes(frame)
         reply = handle(frame, address)
         if body == b"wait":
-            reply = [Noted(b"\0\0\0\1w", "woken", order)]
+            reply = [NotedReply(b"\0\0\0\1w", "woken", order)]
         elif body == b"wake":
             service.gate.set()
-            reply = [Noted(b"\0\0\0\1x", "answered", order)]
+            reply = [NotedReply(b"\0\0\0\1x", "answered", order)]
         return reply
 
     service.handle = watched  # type: ignore[method-assign]
@@ -492,7 +492,7 @@ def test_who_was_woken_is_served_before_the_answer_leaves(
     assert order == ["woken", "answered"]
 
 
-class Noted:
+class NotedReply:
     """A reply of some bytes that notes when it is taken."""
 
     def __init__(self, data: bytes, name: str, order: list[str]) -> None:
@@ -573,11 +573,11 @@ def test_a_broker_takes_the_place_of_the_idlest_client(service: Service) -> None
     listening = [Listener("127.0.0.1", 0), Listener("127.0.0.1", 0, "INNER")]
     server = Server(listening, max_request_bytes=1000, limits=given)
     server.start(service.handle)
-    clients = [Client(server.ports[0]), Client(server.ports[0])]
+    clients = [SocketClient(server.ports[0]), SocketClient(server.ports[0])]
     idle, busy = clients
     try:
         assert [idle.call(b"1"), busy.call(b"2")] == [b"1", b"2"]
-        clients.append(Client(server.ports[1]))
+        clients.append(SocketClient(server.ports[1]))
         assert clients[-1].call(b"3") == b"3"
         assert idle.is_closed()
         assert busy.call(b"4") == b"4"
@@ -738,7 +738,7 @@ def test_stopping_ends_every_greenlet(
     assert server.connections == 0
     assert silent.is_closed() and half.is_closed()
     with pytest.raises(ConnectionRefusedError):
-        Client(port)
+        SocketClient(port)
 
 
 def test_stopping_does_not_wait_for_ever_for_a_request(
@@ -779,7 +779,7 @@ def test_listeners_share_the_limits_and_tell_themselves_apart(service: Service) 
         limits=limits(of_address=2),
     )
     server.start(handle, {"INNER": login})
-    clients = [Client(port) for port in server.ports]
+    clients = [SocketClient(port) for port in server.ports]
     try:
         for client in clients:
             assert client.call(b"x") == b"x"
@@ -787,7 +787,7 @@ def test_listeners_share_the_limits_and_tell_themselves_apart(service: Service) 
             ("PLAINTEXT", "127.0.0.1", "User:ANONYMOUS"),
             ("INNER", "127.0.0.1", "User:alice"),
         ]
-        clients.append(Client(server.ports[1]))
+        clients.append(SocketClient(server.ports[1]))
         assert clients[-1].is_closed()
     finally:
         for client in clients:
@@ -831,18 +831,18 @@ class Door:
 @pytest.fixture
 def door(
     service: Service, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., tuple[Door, Client]]]:
+) -> Iterator[Callable[..., tuple[Door, SocketClient]]]:
     """A server of a listener with a login, and a client of it."""
     monkeypatch.setattr(server_module, "_LOOK_SECONDS", 0.02)
     with ExitStack() as stack:
 
-        def start(**settings: Any) -> tuple[Door, Client]:
+        def start(**settings: Any) -> tuple[Door, SocketClient]:
             door = Door()
             settings = {"max_request_bytes": 1 << 20, **settings}
             server = Server([Listener("127.0.0.1", 0, "INNER")], **settings)
             server.start(service.handle, {"INNER": door.begin})
             stack.callback(server.stop)
-            client = Client(server.ports[0])
+            client = SocketClient(server.ports[0])
             stack.callback(client.sock.close)
             return door, client
 
@@ -850,7 +850,7 @@ def door(
 
 
 def test_a_login_comes_first_and_its_last_word_is_sent(
-    service: Service, door: Callable[..., tuple[Door, Client]]
+    service: Service, door: Callable[..., tuple[Door, SocketClient]]
 ) -> None:
     login, client = door()
     client.send(b"open", b"request")
@@ -864,7 +864,7 @@ def test_a_login_comes_first_and_its_last_word_is_sent(
 
 
 def test_frames_are_small_until_the_login_is_done(
-    door: Callable[..., tuple[Door, Client]], caplog: pytest.LogCaptureFixture
+    door: Callable[..., tuple[Door, SocketClient]], caplog: pytest.LogCaptureFixture
 ) -> None:
     _, client = door()
     client.sock.sendall(struct.pack(">i", 524_289))
@@ -877,7 +877,7 @@ def test_frames_are_small_until_the_login_is_done(
 
 @pytest.mark.scenario("security-27")
 def test_a_login_has_a_deadline(
-    door: Callable[..., tuple[Door, Client]], monkeypatch: pytest.MonkeyPatch
+    door: Callable[..., tuple[Door, SocketClient]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bytes that come meanwhile do not move it; connections with a login are not ended."""
     monkeypatch.setattr(half_open.HalfOpen.__init__, "__defaults__", (0.2, 200, 2000))

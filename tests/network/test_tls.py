@@ -40,7 +40,7 @@ def settings(name: str | None = "server", **changes: Any) -> SslSettings:
     return SslSettings(**{**given, **TRUSTED, **changes})
 
 
-class World:
+class TlsWorld:
     """A server that echoes; the frame "who" is answered with the principal, "file" with a file."""
 
     def __init__(self, slice_: FileSlice | None = None) -> None:
@@ -81,12 +81,12 @@ Start = Callable[..., Server]
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> TlsWorld:
+    return TlsWorld()
 
 
 @pytest.fixture
-def start(world: World) -> Iterator[Start]:
+def start(world: TlsWorld) -> Iterator[Start]:
     with ExitStack() as stack:
 
         def start(*args: Any, **changes: Any) -> Server:
@@ -156,7 +156,7 @@ def test_bytes_of_many_records_and_many_requests_in_one(start: Start) -> None:
 
 
 @pytest.mark.scenario("security-11")
-def test_slow_readers_get_files_whole(start: Start, world: World, tmp_path: Path) -> None:
+def test_slow_readers_get_files_whole(start: Start, world: TlsWorld, tmp_path: Path) -> None:
     data = os.urandom(8 << 20)
     (tmp_path / "f").write_bytes(data)
     file = SegmentFile.open(str(tmp_path / "f"))
@@ -184,7 +184,7 @@ def refused(server: Server, given: SslSettings) -> str:
 )
 @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
 def test_clients_with_no_or_a_wrong_certificate_are_not_served(
-    start: Start, world: World, caplog: pytest.LogCaptureFixture,
+    start: Start, world: TlsWorld, caplog: pytest.LogCaptureFixture,
     client_auth: str, client: str | None, version: str,
 ) -> None:  # fmt: skip
     caplog.set_level(logging.INFO)
@@ -201,7 +201,7 @@ def test_clients_with_no_or_a_wrong_certificate_are_not_served(
 
 @pytest.mark.scenario("security-8")
 def test_a_revoked_client_is_not_served(
-    start: Start, world: World, caplog: pytest.LogCaptureFixture
+    start: Start, world: TlsWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     given = settings(ssl_truststore_location=str(TLS / "ca-with-crl.pem"))
@@ -266,7 +266,7 @@ def old(server: Server, **options: Any) -> None:
 
 @pytest.mark.scenario("security-16")
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
-def test_old_versions_and_null_ciphers_are_refused(start: Start, world: World) -> None:
+def test_old_versions_and_null_ciphers_are_refused(start: Start, world: TlsWorld) -> None:
     server = start()
     for version in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1):
         with pytest.raises(OSError):
@@ -298,7 +298,7 @@ def test_bytes_that_are_not_tls_end_the_connection(
 
 
 @pytest.mark.scenario("security-13")
-def test_a_hello_on_the_plain_port_ends_the_connection(start: Start, world: World) -> None:
+def test_a_hello_on_the_plain_port_ends_the_connection(start: Start, world: TlsWorld) -> None:
     server = start()
     sock = gevent.socket.create_connection(("127.0.0.1", server.ports[0]), PATIENCE)
     context = client_context(settings(None))
@@ -341,7 +341,7 @@ def test_peers_that_go_without_a_word_leave_nothing(start: Start) -> None:
 
 @pytest.mark.scenario("security-7", "security-15")
 def test_changed_files_are_taken_into_use_if_they_are_good(
-    world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    world: TlsWorld, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "server.pem"
     shutil.copy(TLS / "server.pem", path)

@@ -56,7 +56,7 @@ def wait() -> int:
     return WAIT
 
 
-class Rig:
+class WorkersRig:
     """Workers, the connections they serve, and how those ended."""
 
     def __init__(self) -> None:
@@ -76,8 +76,8 @@ class Rig:
 
 
 @pytest.fixture
-def rig() -> Iterator[Rig]:
-    made = Rig()
+def rig() -> Iterator[WorkersRig]:
+    made = WorkersRig()
     yield made
     made.workers.kill()
     gevent.sleep(0)
@@ -91,7 +91,7 @@ def until(condition: Callable[[], bool]) -> None:
             gevent.sleep(0)
 
 
-def test_bytes_bring_a_turn_and_silence_none(rig: Rig) -> None:
+def test_bytes_bring_a_turn_and_silence_none(rig: WorkersRig) -> None:
     silent, busy = rig.pipe(), rig.pipe(wait, wait)
     busy.send()
     until(lambda: len(busy.served) == 1)
@@ -100,7 +100,7 @@ def test_bytes_bring_a_turn_and_silence_none(rig: Rig) -> None:
     assert not silent.served and not rig.ended and busy.waited == 0
 
 
-def test_one_that_waits_keeps_nobody_else_waiting_and_is_not_served_twice(rig: Rig) -> None:
+def test_one_that_waits_keeps_nobody_else_waiting_and_is_not_served_twice(rig: WorkersRig) -> None:
     gate = Event()
 
     def blocked() -> int:
@@ -119,7 +119,7 @@ def test_one_that_waits_keeps_nobody_else_waiting_and_is_not_served_twice(rig: R
 
 
 def test_every_waiting_request_has_a_greenlet_and_few_stay(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: WorkersRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers_module, "_MOST_IDLE", 2)
     gate = Event()
@@ -141,7 +141,7 @@ def test_every_waiting_request_has_a_greenlet_and_few_stay(
     until(lambda: len(again.served) == 1)
 
 
-def test_who_has_more_comes_behind_the_others(rig: Rig) -> None:
+def test_who_has_more_comes_behind_the_others(rig: WorkersRig) -> None:
     order = []
 
     def turn(name: str, left: int) -> Callable[[], int]:
@@ -158,7 +158,7 @@ def test_who_has_more_comes_behind_the_others(rig: Rig) -> None:
 
 
 def test_sockets_are_looked_at_although_somebody_always_has_more(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: WorkersRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
@@ -179,7 +179,7 @@ def test_sockets_are_looked_at_although_somebody_always_has_more(
     assert {round(each, 3) for each in greedy.served} <= {0.01, 0.02, 0.03}
 
 
-def test_the_last_turn_ends_a_connection(rig: Rig) -> None:
+def test_the_last_turn_ends_a_connection(rig: WorkersRig) -> None:
     error = ValueError("as told")
 
     def failing() -> int:
@@ -192,7 +192,7 @@ def test_the_last_turn_ends_a_connection(rig: Rig) -> None:
     assert dict(rig.ended) == {done: None, failed: error}
 
 
-def test_killed_workers_end_their_connections(rig: Rig) -> None:
+def test_killed_workers_end_their_connections(rig: WorkersRig) -> None:
     def blocked() -> int:
         Event().wait()
         return WAIT
@@ -207,7 +207,7 @@ def test_killed_workers_end_their_connections(rig: Rig) -> None:
 
 
 def test_who_was_ready_has_a_turn_before_the_sockets_are_looked_at_again(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: WorkersRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
@@ -228,7 +228,9 @@ def fail() -> int:
 
 
 @pytest.mark.parametrize("last_turn", [lambda: END, fail], ids=["end", "error"])
-def test_an_ended_connection_is_freed_at_once(rig: Rig, last_turn: Callable[[], int]) -> None:
+def test_an_ended_connection_is_freed_at_once(
+    rig: WorkersRig, last_turn: Callable[[], int]
+) -> None:
     gc.disable()  # the collector would hide a circle that keeps the connection's memory
     try:
         check_that_it_is_freed(rig, last_turn)
@@ -236,7 +238,7 @@ def test_an_ended_connection_is_freed_at_once(rig: Rig, last_turn: Callable[[], 
         gc.enable()
 
 
-def check_that_it_is_freed(rig: Rig, last_turn: Callable[[], int]) -> None:
+def check_that_it_is_freed(rig: WorkersRig, last_turn: Callable[[], int]) -> None:
     pipe = rig.pipe(last_turn)
     pipe.send()
     until(lambda: bool(rig.ended))

@@ -13,20 +13,10 @@ from kafka08.protocol import group_schemas as g
 from kafka08.protocol import schemas as s
 from kafka08.protocol.codec import COPY_BELOW, decode, encode, encode_parts
 from kafka08.protocol.types import Struct, minimum_size
-from tests.protocol.values import REQUESTS, RESPONSES, check_every_cut, values
+from tests.protocol.values import REQUESTS, RESPONSES, FileOf, check_every_cut, values
 
 OTHERS = [s.RequestHeader, s.AnonymousHeader, s.FlexibleHeader, s.OffsetKey, s.OffsetValue]
 layouts = st.sampled_from([*REQUESTS, *RESPONSES, *map(Struct, OTHERS)])
-
-
-class Slice:
-    """Stands for a slice of a log file: it has a length, and nobody may ask for its bytes."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-
-    def __len__(self) -> int:
-        return self.size
 
 
 @settings(max_examples=150)
@@ -160,7 +150,7 @@ def test_the_longest_string() -> None:
 
 
 def test_parts_keep_file_slices_and_large_sets_as_they_are() -> None:
-    sets: list[Any] = [Slice(10), Slice(0), b"small", memoryview(bytes(COPY_BELOW)), Slice(1)]
+    sets: list[Any] = [FileOf(10), FileOf(0), b"small", memoryview(bytes(COPY_BELOW)), FileOf(1)]
     response = s.FetchResponse(
         [
             s.FetchTopicResponse("a", [s.FetchPartitionResponse(0, 0, 7, x) for x in sets[:2]]),
@@ -172,7 +162,7 @@ def test_parts_keep_file_slices_and_large_sets_as_they_are() -> None:
     assert parts[3] is sets[3]
     assert parts[5] is sets[4]
     assert len(parts) == 6
-    as_bytes = b"".join(bytes(len(x)) if isinstance(x, Slice) else x for x in parts)
+    as_bytes = b"".join(bytes(len(x)) if isinstance(x, FileOf) else x for x in parts)
     decoded, end = decode(s.FetchResponse, as_bytes)
     assert end == sum(map(len, parts))
     lengths = [len(p.message_set) for topic in decoded.topics for p in topic.partitions]

@@ -21,15 +21,10 @@ from kafka08.protocol.requests import (
     encode_response,
 )
 from kafka08.protocol.types import Array, Kind, Struct, fields_of
-from tests.protocol.values import REQUESTS, RESPONSES, check_framing, smallest, values
+from tests.protocol.values import REQUESTS, RESPONSES, FileOf, check_framing, smallest, values
 
 int32s = st.integers(-(2**31), 2**31 - 1)
 modern = RequestDecoder(APIS)
-
-
-class Slice:
-    def __len__(self) -> int:
-        return 5
 
 
 @settings(max_examples=60)
@@ -207,7 +202,7 @@ def test_controlled_shutdown_has_no_client_id() -> None:
 
 
 def test_response_size_counts_slices() -> None:
-    partition = s.FetchPartitionResponse(0, 0, 9, Slice())
+    partition = s.FetchPartitionResponse(0, 0, 9, FileOf(5))
     response = s.FetchResponse([s.FetchTopicResponse("t", [partition])])
     head, records = encode_response(-7, response)
     assert records is partition.message_set

@@ -44,11 +44,11 @@ class Whole(NamedTuple):
 
 
 def test_a_field_without_a_wire_type_is_an_error_of_ours() -> None:
-    class Wrong(NamedTuple):
+    class Untyped(NamedTuple):
         field: float
 
     with pytest.raises(TypeError, match="no wire type"):
-        fields_of(Wrong)
+        fields_of(Untyped)
 
 
 def names(schema: type, version: int) -> list[str]:
@@ -87,11 +87,11 @@ def test_the_smallest_value() -> None:
 
 
 def test_a_field_that_some_version_does_not_have_needs_a_default() -> None:
-    class Wrong(NamedTuple):
+    class WithoutDefault(NamedTuple):
         late: Annotated[int, Fixed("i", "int32"), Since(1)]
 
     with pytest.raises(KeyError, match="late"):
-        fields_of(Wrong, 1)
+        fields_of(WithoutDefault, 1)
 
 
 class Short(NamedTuple):

@@ -31,6 +31,16 @@ RESPONSES = [Struct(api.response, version) for api in APIS.values() for version 
 MAX_FRAME = 1 << 20
 
 
+class FileOf:
+    """Stands for a slice of a log file: it has a length, and nobody may ask for its bytes."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+
 def values_of(kind: Kind) -> st.SearchStrategy[Any]:
     """Anything that the wire type can hold."""
     if isinstance(kind, Fixed):

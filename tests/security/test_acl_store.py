@@ -25,7 +25,7 @@ def acl(principal: str = "User:alice", operation: Operation = Operation.READ) ->
     return Acl(principal, Permission.ALLOW, operation)
 
 
-class Stored:
+class StoredAcls:
     def __init__(self) -> None:
         self.server = FakeZooKeeper()
         self.session = Session(self.server)
@@ -46,11 +46,11 @@ class Stored:
 
 
 @pytest.fixture
-def stored() -> Stored:
-    return Stored()
+def stored() -> StoredAcls:
+    return StoredAcls()
 
 
-def test_rules_are_added_and_told(stored: Stored) -> None:
+def test_rules_are_added_and_told(stored: StoredAcls) -> None:
     stored.store.add(T, [acl()])
     stored.store.add(T, [acl(), acl(operation=Operation.WRITE)])
     stored.store.add(PREFIX, [acl()])
@@ -61,7 +61,7 @@ def test_rules_are_added_and_told(stored: Stored) -> None:
     assert '"PREFIXED"' in stored.server.text(f"{EXTENDED}/acl_changes_0000000000")
 
 
-def test_what_is_there_already_is_not_written(stored: Stored) -> None:
+def test_what_is_there_already_is_not_written(stored: StoredAcls) -> None:
     stored.store.add(T, [acl()])
     before = list(stored.server.writes)
     stored.store.add(T, [acl()])
@@ -71,7 +71,7 @@ def test_what_is_there_already_is_not_written(stored: Stored) -> None:
     assert stored.server.writes == before
 
 
-def test_the_last_rule_takes_the_node_with_it(stored: Stored) -> None:
+def test_the_last_rule_takes_the_node_with_it(stored: StoredAcls) -> None:
     stored.store.add(T, [acl(), acl("User:bob")])
     stored.store.remove(T, [acl()])
     assert stored.store.read(T).acls == (acl("User:bob"),)
@@ -81,7 +81,7 @@ def test_the_last_rule_takes_the_node_with_it(stored: Stored) -> None:
 
 
 @pytest.mark.parametrize("call", ["create", "set", "delete"])
-def test_a_faster_writer_is_not_overwritten(stored: Stored, call: str) -> None:
+def test_a_faster_writer_is_not_overwritten(stored: StoredAcls, call: str) -> None:
     other = acl("User:bob")
     if call != "create":
         stored.server.put(NODE, encode_acls([acl()]))
@@ -94,14 +94,14 @@ def test_a_faster_writer_is_not_overwritten(stored: Stored, call: str) -> None:
         assert stored.store.read(T).acls == (acl(), other, acl("User:carol"))
 
 
-def test_a_node_that_goes_meanwhile_is_made_again(stored: Stored) -> None:
+def test_a_node_that_goes_meanwhile_is_made_again(stored: StoredAcls) -> None:
     stored.server.put(NODE, encode_acls([acl()]))
     stored.when("set", NODE, lambda: stored.server.remove(NODE))
     stored.store.add(T, [acl("User:bob")])
     assert stored.store.read(T).acls == (acl("User:bob"),)
 
 
-def test_a_writer_that_never_wins_gives_up(stored: Stored) -> None:
+def test_a_writer_that_never_wins_gives_up(stored: StoredAcls) -> None:
     stored.server.put(NODE, encode_acls([]))
     numbers = iter(range(100))
     stored.when(
@@ -115,7 +115,7 @@ def test_a_writer_that_never_wins_gives_up(stored: Stored) -> None:
     assert next(numbers) == 10
 
 
-def test_what_cannot_be_read_is_not_overwritten(stored: Stored) -> None:
+def test_what_cannot_be_read_is_not_overwritten(stored: StoredAcls) -> None:
     stored.server.put(NODE, b"garbage")
     for change in (stored.store.add, stored.store.remove):
         with pytest.raises(MalformedNodeError, match=NODE):
@@ -126,14 +126,14 @@ def test_what_cannot_be_read_is_not_overwritten(stored: Stored) -> None:
     assert read_or_refuse(stored.store, T) == ()
 
 
-def test_a_name_that_cannot_be_stored_is_refused(stored: Stored) -> None:
+def test_a_name_that_cannot_be_stored_is_refused(stored: StoredAcls) -> None:
     with pytest.raises(AdminOperationError, match="'a/b' cannot be stored"):
         stored.store.add(Resource(TOPIC, "a/b"), [acl()])
     assert stored.server.writes == []
 
 
 def test_unknown_types_are_passed_over_with_one_warning(
-    stored: Stored, caplog: pytest.LogCaptureFixture
+    stored: StoredAcls, caplog: pytest.LogCaptureFixture
 ) -> None:
     stored.store.add(T, [acl()])
     stored.server.put("/kafka-acl/Thing/x", b"")
@@ -143,7 +143,7 @@ def test_unknown_types_are_passed_over_with_one_warning(
     assert len(caplog.messages) == 2
 
 
-def test_the_paths_are_made(stored: Stored) -> None:
+def test_the_paths_are_made(stored: StoredAcls) -> None:
     stored.store.ensure_paths()
     assert {"/kafka-acl", "/kafka-acl-extended/prefixed", CHANGES, EXTENDED} <= set(
         stored.server.nodes

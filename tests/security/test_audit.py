@@ -13,7 +13,7 @@ from tests.fakes.runtime import FakeClock
 TOPIC = ResourceType.TOPIC
 
 
-class Noted:
+class Audited:
     def __init__(self, caplog: pytest.LogCaptureFixture, level: int = logging.INFO) -> None:
         caplog.set_level(level, "kafka.authorizer.logger")
         self.clock = FakeClock()
@@ -43,7 +43,7 @@ LINE = (
 def test_a_denial_is_told_at_once_and_its_repetitions_once_a_minute(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    noted = Noted(caplog)
+    noted = Audited(caplog)
     for _ in range(100):
         noted.deny()
     assert caplog.messages == [LINE.format(1)]
@@ -61,7 +61,7 @@ def test_a_denial_is_told_at_once_and_its_repetitions_once_a_minute(
 
 
 def test_many_topics_are_not_as_many_lines(caplog: pytest.LogCaptureFixture) -> None:
-    noted = Noted(caplog)
+    noted = Audited(caplog)
     for number in range(100_000):
         noted.deny(f"t{number}")
     assert len(caplog.messages) == 1000
@@ -74,8 +74,8 @@ def test_many_topics_are_not_as_many_lines(caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_allowed_requests_are_told_at_debug(caplog: pytest.LogCaptureFixture) -> None:
-    assert not Noted(caplog).log.tells_allowed
-    noted = Noted(caplog, logging.DEBUG)
+    assert not Audited(caplog).log.tells_allowed
+    noted = Audited(caplog, logging.DEBUG)
     assert noted.log.tells_allowed
     noted.deny(allowed=True)
     assert caplog.messages == [LINE.format(1).replace("Denied", "Allowed")]
@@ -95,7 +95,7 @@ def test_allowed_requests_are_told_at_debug(caplog: pytest.LogCaptureFixture) ->
     ],
 )
 def test_a_name_cannot_write_lines_of_its_own(caplog: pytest.LogCaptureFixture, name: str) -> None:
-    noted = Noted(caplog)
+    noted = Audited(caplog)
     noted.deny(name, principal=f"User:{name}")
     (line,) = caplog.messages
     assert line.isprintable()

@@ -7,7 +7,7 @@ import pytest
 from kafka08.security.mechanisms import LoginRefusedError, Side, Step
 
 
-class Counting(Side):
+class CountingSide(Side):
     def __init__(self) -> None:
         super().__init__(self._one)
 
@@ -21,7 +21,7 @@ class Counting(Side):
 
 
 def test_tokens_lead_from_state_to_state() -> None:
-    side = Counting()
+    side = CountingSide()
     assert side.answer(b"1") == b"one"
     assert not side.is_done
     assert side.answer(b"2") is None
@@ -29,7 +29,7 @@ def test_tokens_lead_from_state_to_state() -> None:
 
 
 def test_a_token_after_the_end_is_refused() -> None:
-    side = Counting()
+    side = CountingSide()
     side.answer(b"1")
     side.answer(b"2")
     with pytest.raises(LoginRefusedError, match="after the end"):
@@ -37,7 +37,7 @@ def test_a_token_after_the_end_is_refused() -> None:
 
 
 def test_a_refused_login_cannot_go_on() -> None:
-    side = Counting()
+    side = CountingSide()
     for token in (b"x", b"1", b"1"):
         with pytest.raises(LoginRefusedError):
             side.answer(token)

@@ -6,7 +6,7 @@ from kafka08.security.repetitions import MAX_EVENTS, Repetitions, shown
 from tests.fakes.runtime import FakeClock
 
 
-class Noted:
+class WrittenLines:
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.lines: list[tuple[str, str, int]] = []
@@ -24,7 +24,7 @@ class Noted:
 
 
 def test_an_event_is_written_at_once_and_its_repetitions_once_a_minute() -> None:
-    noted = Noted()
+    noted = WrittenLines()
     for number in range(100):
         noted.events.note("a", str(number))
     assert noted.lines == [("a", "0", 1)]
@@ -35,7 +35,7 @@ def test_an_event_is_written_at_once_and_its_repetitions_once_a_minute() -> None
 
 
 def test_events_without_room_are_counted_together() -> None:
-    noted = Noted()
+    noted = WrittenLines()
     for number in range(MAX_EVENTS + 7):
         noted.events.note(str(number))
     assert len(noted.lines) == len(noted.events) == MAX_EVENTS
