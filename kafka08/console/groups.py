@@ -13,7 +13,7 @@ from kafka08.lag.collector import KAFKA, ZOOKEEPER, GroupLag
 from zk.client import ZkClient
 
 
-class Groups:
+class ConsoleGroups:
     """``admin`` sees ZooKeeper through ``zk``. Calls raise OSError and KafkaError."""
 
     def __init__(self, admin: GroupAdmin, zk: ZkClient) -> None:

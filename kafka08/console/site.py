@@ -19,7 +19,7 @@ from kafka08.console.audit import Audit
 from kafka08.console.browser import Browser
 from kafka08.console.cluster_state import StateReader
 from kafka08.console.config import ConsoleConfig
-from kafka08.console.groups import Groups
+from kafka08.console.groups import ConsoleGroups
 from kafka08.console.history import History
 from kafka08.console.observer import Observer
 from kafka08.groups.admin import GroupAdmin
@@ -72,7 +72,7 @@ class Site:
             config,
             runtime,
         )
-        self.groups = Groups(groups, zk)
+        self.groups = ConsoleGroups(groups, zk)
         self.browser = Browser(groups.cluster, config, runtime, channel)
         self.audit = Audit(config.audit_file, clock)
         self.tokens = Tokens()

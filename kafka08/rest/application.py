@@ -62,7 +62,7 @@ class Origins(NamedTuple):
             raise plain(403, "Pages of other origins may not call (access.control.allow.origin).")
 
 
-class Access(NamedTuple):
+class UserAccess(NamedTuple):
     """``users`` None: everybody may do everything that is not ``read_only``."""
 
     users: Users | None
@@ -95,7 +95,7 @@ class Application:
         meters: RequestMeters,
     ) -> None:
         self.routes = routes
-        self._access = Access(users, config.read_only)
+        self._access = UserAccess(users, config.read_only)
         self._origins = Origins(config.access_control_allow_origin)
         self._clock = clock
         self._meters = meters

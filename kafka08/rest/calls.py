@@ -17,8 +17,6 @@ from kafka08.rest.errors import bad_entity, plain
 from kafka08.rest.media import Media
 from kafka08.security.users import READER
 
-_MAX_DEPTH_TEXT = "Bad Request: the JSON is nested too deeply"
-
 Row: TypeAlias = "dict[str, object]"
 """A JSON object of an answer."""
 
@@ -32,7 +30,7 @@ def parse(data: bytes) -> object:
     try:
         return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse)
     except RecursionError:
-        raise plain(400, _MAX_DEPTH_TEXT) from None
+        raise plain(400, "Bad Request: the JSON is nested too deeply") from None
     except ValueError as error:
         raise plain(400, f"Bad Request: malformed JSON: {error}") from None
 

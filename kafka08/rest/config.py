@@ -21,7 +21,6 @@ from kafka08.settings.zookeeper import ZooKeeperSecurity
 # Defaults that differ from those of the clients: a request must be answered in bounded time.
 PRODUCER = {"metadata.fetch.timeout.ms": "10000", "delivery.timeout.ms": "30000"}
 CLIENT = "client."
-_KIBI = 1024
 
 
 class RestListener(NamedTuple):
@@ -98,7 +97,7 @@ class RestConfig(SslSettings, ZooKeeperSecurity):
         "simpleconsumer.pool.timeout.ms", 1000, low=0, doc="wait for one of them"
     )
     request_max_bytes: int = setting(
-        "request.max.bytes", 4 << 20, low=_KIBI, doc="bytes of a body; others: 413"
+        "request.max.bytes", 4 << 20, low=1 << 10, doc="bytes of a body; others: 413"
     )
     connections_max: int = setting("connections.max", 1000, low=1, doc="connections at a time")
     request_deadline_ms: int = setting(

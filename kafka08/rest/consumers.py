@@ -8,10 +8,9 @@ from functools import partial
 from urllib.parse import quote, urlsplit
 
 from kafka08.client.ids import check_id
-from kafka08.common import TopicPartition
 from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
-from kafka08.consumer.filters import TopicFilter
+from kafka08.consumer.filters import Whitelist
 from kafka08.errors import ConfigError
 from kafka08.message.consumed import Message
 from kafka08.rest.calls import Call, Fields, RestAnswer, Route, Row, allowed
@@ -195,17 +194,11 @@ class Consumers:
                 self.subscribe(found, (topic,))
             return RestAnswer(self.read(call, found), media=media)
 
-    def subscribe(
-        self,
-        instance: Instance,
-        topics: tuple[str, ...],
-        pattern: str = "",
-        chosen: TopicFilter | None = None,
-    ) -> None:
-        """``chosen``: a filter in place of the topics."""
+    def subscribe(self, instance: Instance, topics: tuple[str, ...], pattern: str = "") -> None:
+        """To ``topics``, or to those that a pattern selects."""
         reader = GroupReader(
             instance.settings.config,
-            chosen or topics,
+            Whitelist(pattern) if pattern else topics,
             instance.stream_reader,
             self.cluster.zk,
             self._runtime,
@@ -234,21 +227,12 @@ class Consumers:
             if found.reader is not None:
                 found.reader.commit()
                 owned = set(found.reader.assignment())
-                found.consumed = {
-                    key: last
-                    for key, last in found.consumed.items()
-                    if TopicPartition(*key) in owned
-                }
+                found.consumed = {tp: last for tp, last in found.consumed.items() if tp in owned}
                 found.committed = dict(found.consumed)
             return RestAnswer(
                 [
-                    {
-                        "topic": topic,
-                        "partition": partition,
-                        "consumed": last,
-                        "committed": found.committed.get((topic, partition), -1),
-                    }
-                    for (topic, partition), last in sorted(found.consumed.items())
+                    {**tp._asdict(), "consumed": last, "committed": found.committed.get(tp, -1)}
+                    for tp, last in sorted(found.consumed.items())
                 ],
                 media=typed(1),
             )

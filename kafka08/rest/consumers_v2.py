@@ -9,7 +9,7 @@ from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition, validate_
 from kafka08.consumer.filters import TopicFilter, Whitelist
 from kafka08.errors import ConfigError, InvalidTopicError
 from kafka08.network.channel import Channel, Connect
-from kafka08.rest.calls import Call, Fields, RestAnswer, Route, Row, allowed
+from kafka08.rest.calls import Call, Fields, RestAnswer, Route, allowed
 from kafka08.rest.consumers import INSTANCE, Consumers, answer_type
 from kafka08.rest.errors import bad_entity, illegal_state, partition_not_found
 from kafka08.rest.instances import Instance
@@ -82,7 +82,7 @@ class ConsumersV2:
             if isinstance(found.reader, AssignedReader):
                 raise illegal_state(_MIXED)
             if found.reader is None or (found.topics, found.pattern) != (topics, pattern or ""):
-                self._consumers.subscribe(found, topics, pattern or "", chosen)
+                self._consumers.subscribe(found, topics, pattern or "")
         return RestAnswer(status=204)
 
     def _subscription(self, call: Call) -> RestAnswer:
@@ -124,7 +124,7 @@ class ConsumersV2:
     def _assignments(self, call: Call) -> RestAnswer:
         with self._instance(call) as found:
             owned = [] if found.reader is None else found.reader.assignment()
-            return RestAnswer({"partitions": [_shown(tp) for tp in owned]})
+            return RestAnswer({"partitions": [tp._asdict() for tp in owned]})
 
     # --- positions
 
@@ -180,15 +180,11 @@ class ConsumersV2:
         with self._instance(call) as found:
             stored = {} if found.reader is None else found.reader.committed(partitions)
         shown = [
-            {**_shown(tp), "offset": stored[tp], "metadata": ""}
+            {**tp._asdict(), "offset": stored[tp], "metadata": ""}
             for tp in partitions
             if tp in stored
         ]
         return RestAnswer({"offsets": shown})
-
-
-def _shown(tp: TopicPartition) -> Row:
-    return {"topic": tp.topic, "partition": tp.partition}
 
 
 def _topics(fields: Fields) -> tuple[str, ...]:

@@ -59,7 +59,9 @@ def shown(name: str, message: Message) -> Row:
     """A message's key, value, partition and offset. Raises RestError 50002 if it is not JSON."""
     decode = FORMATS[name].decode
     try:
-        key, value = (None if data is None else decode(data) for data in _parts(message))
+        key, value = (
+            None if data is None else decode(data) for data in (message.key, message.value)
+        )
     except RestError as error:
         raise RestError(
             500,
@@ -70,10 +72,6 @@ def shown(name: str, message: Message) -> Row:
     return {"key": key, "value": value, "partition": message.partition, "offset": message.offset}
 
 
-def _parts(message: Message) -> tuple[bytes | None, bytes | None]:
-    return message.key, message.value
-
-
 def size_of(message: Message) -> int:
     """The bytes of key and value, which is how reads are limited."""
-    return sum(len(part) for part in _parts(message) if part is not None)
+    return sum(len(part) for part in (message.key, message.value) if part is not None)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from kafka08.common import TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.errors import KafkaError
 from kafka08.rest.config import RestConfig
@@ -47,8 +48,8 @@ class Instance:
         self.reader: InstanceReader | None = None
         self.topics: tuple[str, ...] = ()
         self.pattern = ""
-        self.consumed: dict[tuple[str, int], int] = {}
-        self.committed: dict[tuple[str, int], int] = {}
+        self.consumed: dict[TopicPartition, int] = {}
+        self.committed: dict[TopicPartition, int] = {}
         self.users = 0
         self.used_at = runtime.clock.monotonic()
 
@@ -66,7 +67,7 @@ class Instance:
     def note(self, found: list[Shown]) -> None:
         """Count messages as returned."""
         for message, _ in found:
-            self.consumed[message.topic, message.partition] = message.offset
+            self.consumed[TopicPartition(message.topic, message.partition)] = message.offset
 
     def close(self) -> None:
         """End a read in progress, and leave the group."""
