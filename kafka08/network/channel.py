@@ -112,16 +112,15 @@ class Channel:
             self._check_aborted()
             sock = self._runtime.connect(self.host, self.port, self._timeout)
             self._socket = sock
-            try:
+            with contextlib.ExitStack() as unless_done:
+                unless_done.callback(self.close)
                 for option, size in zip(_BUFFERS, self._buffer_bytes, strict=True):
                     if size > 0:
                         sock.setsockopt(socket.SOL_SOCKET, option, size)
                 self._check_aborted()
                 if self._api_versions:
                     self._versions = self._ask_versions(sock)
-            except BaseException:
-                self.close()
-                raise
+                unless_done.pop_all()
         return sock
 
     def _ask_versions(self, sock: Socket) -> negotiation.Versions:

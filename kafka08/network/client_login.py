@@ -7,6 +7,7 @@ since Kafka 1.0 understand. Does not know settings.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from kafka08.errors import NO_ERROR, ProtocolError
@@ -38,14 +39,14 @@ class SaslConnector:
     def connect(self, host: str, port: int, timeout: float) -> Socket:
         """A connected socket on which requests may be sent. Raises OSError."""
         sock = self._connector.connect(host, port, timeout)
-        try:
-            _log_in(sock, self._mechanism, self._make())
-        except (LoginRefusedError, ProtocolError) as error:
-            sock.close()
-            raise LoginError(f"login at {host}:{port} with {self._mechanism}: {error}") from error
-        except BaseException:
-            sock.close()
-            raise
+        with ExitStack() as unless_done:
+            unless_done.callback(sock.close)
+            try:
+                _log_in(sock, self._mechanism, self._make())
+            except (LoginRefusedError, ProtocolError) as error:
+                text = f"login at {host}:{port} with {self._mechanism}: {error}"
+                raise LoginError(text) from error
+            unless_done.pop_all()
         return sock
 
 

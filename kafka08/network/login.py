@@ -57,13 +57,14 @@ Mechanisms = Mapping[str, Callable[[], Side]]
 
 
 class LoginFailed(ConnectionClosed):
-    """Closes the connection. The log has a line of its own for failed logins."""
+    """Closes the connection. The log has a line of its own for failed logins. ``response`` becomes
+    the last reply."""
 
     level = logging.DEBUG
 
-    def __init__(self, reason: str, reply: Sequence[Part] = ()) -> None:
+    def __init__(self, reason: str, response: object = None) -> None:
         super().__init__(reason)
-        self.reply = reply
+        self.response = response
 
 
 class SessionOver(ConnectionClosed):
@@ -126,8 +127,13 @@ class ServerLogin:
         answer = _ANSWERS.get((self._state, type(request)))
         if answer is None:
             raise LoginFailed(_unexpected(LOGIN_APIS[header.api_key].name, self._state))
-        response = answer(self, header, request)
-        return encode_response(header.correlation_id, response, header.api_version)
+        try:
+            response = answer(self, header, request)
+        except LoginFailed as failed:
+            if failed.response is not None:
+                failed.reply = _encoded(header, failed.response)
+            raise
+        return _encoded(header, response)
 
     def _decode(self, frame: memoryview) -> tuple[RequestHeader, Any]:
         try:
@@ -137,30 +143,30 @@ class ServerLogin:
             name = str(error) if api is None or api.key in LOGIN_APIS else api.name
             raise LoginFailed(_unexpected(name, self._state)) from None
 
-    def _answer_versions(self, header: RequestHeader, _: object) -> ApiVersionsResponse:
+    def _answer_versions(
+        self, header: RequestHeader, request: ApiVersionsRequest | UnsupportedApiVersionsRequest
+    ) -> ApiVersionsResponse:
+        versions = sorted([*self._versions(), *OWN_VERSIONS])
+        if isinstance(request, UnsupportedApiVersionsRequest):
+            return ApiVersionsResponse(LaterCode.UNSUPPORTED_VERSION, versions)
         if self._state is _State.START:
             self._state = _State.HANDSHAKE
-        return ApiVersionsResponse(NO_ERROR, sorted([*self._versions(), *OWN_VERSIONS]))
-
-    def _answer_unknown_version(self, header: RequestHeader, _: object) -> ApiVersionsResponse:
-        versions = sorted([*self._versions(), *OWN_VERSIONS])
-        return ApiVersionsResponse(LaterCode.UNSUPPORTED_VERSION, versions)
+        return ApiVersionsResponse(NO_ERROR, versions)
 
     def _begin(self, header: RequestHeader, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
         names = list(self._mechanisms)
         make = self._mechanisms.get(request.mechanism)
         if make is None:
-            response = SaslHandshakeResponse(LaterCode.UNSUPPORTED_SASL_MECHANISM, names)
             raise LoginFailed(
                 f"Unsupported SASL mechanism {request.mechanism}",
-                encode_response(header.correlation_id, response, header.api_version),
+                SaslHandshakeResponse(LaterCode.UNSUPPORTED_SASL_MECHANISM, names),
             )
         response = SaslHandshakeResponse(NO_ERROR, names)
         if self._peer.session and request.mechanism != self._mechanism:
             raise LoginFailed(
                 f"SASL mechanism '{request.mechanism}' requested by client is not supported for "
                 f"re-authentication of mechanism '{self._mechanism}'",
-                encode_response(header.correlation_id, response, header.api_version),
+                response,
             )
         self._mechanism, self._side = request.mechanism, make()
         self._state = _State.AUTHENTICATE if header.api_version else _State.TOKEN
@@ -194,10 +200,9 @@ class ServerLogin:
             return SaslAuthenticateResponse(NO_ERROR, "", token, lifetime_ms)
         except LoginRefusedError as error:
             text = str(error) if error.reveal else _CREDENTIALS.format(self._mechanism)
-            response = SaslAuthenticateResponse(LaterCode.SASL_AUTHENTICATION_FAILED, text, b"")
             raise LoginFailed(
                 f"{self._mechanism}: {error}",
-                encode_response(header.correlation_id, response, header.api_version),
+                SaslAuthenticateResponse(LaterCode.SASL_AUTHENTICATION_FAILED, text, b""),
             ) from None
 
     def _next(self, token: bytes) -> bytes:
@@ -229,6 +234,10 @@ class ServerLogin:
         return SaslAuthenticateResponse(LaterCode.ILLEGAL_SASL_STATE, _AGAIN, b"")
 
 
+def _encoded(header: RequestHeader, response: object) -> list[Part]:
+    return encode_response(header.correlation_id, response, header.api_version)
+
+
 def _unexpected(name: str, state: _State) -> str:
     return f"Unexpected Kafka request of type {name} during SASL handshake, expected {state.value}"
 
@@ -236,12 +245,12 @@ def _unexpected(name: str, state: _State) -> str:
 _Answer = Callable[[ServerLogin, RequestHeader, Any], object]
 _ANSWERS: dict[tuple[_State, type], _Answer] = {
     (_State.START, ApiVersionsRequest): ServerLogin._answer_versions,
-    (_State.START, UnsupportedApiVersionsRequest): ServerLogin._answer_unknown_version,
+    (_State.START, UnsupportedApiVersionsRequest): ServerLogin._answer_versions,
     (_State.START, SaslHandshakeRequest): ServerLogin._begin,
     (_State.HANDSHAKE, SaslHandshakeRequest): ServerLogin._begin,
     (_State.AUTHENTICATE, SaslAuthenticateRequest): ServerLogin._authenticate,
     (_State.DONE, ApiVersionsRequest): ServerLogin._answer_versions,
-    (_State.DONE, UnsupportedApiVersionsRequest): ServerLogin._answer_unknown_version,
+    (_State.DONE, UnsupportedApiVersionsRequest): ServerLogin._answer_versions,
     (_State.DONE, SaslHandshakeRequest): ServerLogin._begin_again,
     (_State.DONE, SaslAuthenticateRequest): ServerLogin._refuse_token,
 }
