@@ -27,8 +27,8 @@ from kafka08.connect.interface import (
     SourceRecord,
     SourceTask,
 )
-from kafka08.connect.offsets import replace_file
 from kafka08.settings.settings import INT_MAX, Settings, setting
+from kafka08.spark.offset_log import replace_file
 
 logger = logging.getLogger("org.apache.kafka.connect.file.FileStreamSourceTask")
 

@@ -16,24 +16,9 @@ from pathlib import Path
 from kafka08.connect.interface import Place
 from kafka08.errors import ConfigError
 from kafka08.runtime import Lock
+from kafka08.spark.offset_log import replace_file
 
 OPTION = "offset.storage.file.filename"
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Replace the file atomically; it is durable on return. Raises OSError."""
-    temporary = path.with_name(f"{path.name}.tmp")
-    temporary.unlink(missing_ok=True)  # never opened for writing: it may be another user's link
-    with temporary.open("xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    handle = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def key_of(name: str, source: Place) -> str:

@@ -29,14 +29,9 @@ class SqliteDatabase:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with _errors():
+        with _errors(), self._connection:  # which commits at its end, or rolls back
             self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                self._connection.rollback()
-                raise
+            yield
 
     def execute(self, statements: Iterable[str]) -> None:
         with self._transaction():

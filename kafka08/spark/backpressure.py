@@ -5,31 +5,29 @@ Mirrors org.apache.spark.streaming.scheduler.rate.PIDRateEstimator.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 
+
+@dataclass
 class PidRateEstimator:
     """The messages a second that batches can process; call ``compute`` after each batch.
 
     ``min_rate`` is the lowest rate it returns. Raises ValueError for invalid numbers.
     """
 
-    def __init__(
-        self,
-        batch_ms: int,
-        proportional: float = 1.0,
-        integral: float = 0.2,
-        derivative: float = 0.0,
-        min_rate: float = 100.0,
-    ) -> None:
-        if batch_ms <= 0 or min(proportional, integral, derivative) < 0 or min_rate <= 0:
+    batch_ms: int
+    proportional: float = 1.0
+    integral: float = 0.2
+    derivative: float = 0.0
+    min_rate: float = 100.0
+
+    def __post_init__(self) -> None:
+        least = min(self.proportional, self.integral, self.derivative)
+        if self.batch_ms <= 0 or least < 0 or self.min_rate <= 0:
             raise ValueError(
-                f"batch of {batch_ms} ms, proportional {proportional}, integral {integral}, "
-                f"derivative {derivative}, least rate {min_rate}"
+                f"batch of {self.batch_ms} ms, proportional {self.proportional}, integral "
+                f"{self.integral}, derivative {self.derivative}, least rate {self.min_rate}"
             )
-        self._batch_ms = batch_ms
-        self._proportional = proportional
-        self._integral = integral
-        self._derivative = derivative
-        self._min_rate = min_rate
         self._first = True
         self._latest_time = -1
         self._latest_rate = -1.0
@@ -47,14 +45,14 @@ class PidRateEstimator:
             self._latest_time, self._latest_rate, self._latest_error = time_ms, processing_rate, 0.0
             return None
         error = self._latest_rate - processing_rate
-        backlog = delay_ms * processing_rate / self._batch_ms
+        backlog = delay_ms * processing_rate / self.batch_ms
         change = (error - self._latest_error) / seconds
         rate = (
             self._latest_rate
-            - self._proportional * error
-            - self._integral * backlog
-            - self._derivative * change
+            - self.proportional * error
+            - self.integral * backlog
+            - self.derivative * change
         )
         self._latest_time, self._latest_error = time_ms, error
-        self._latest_rate = max(rate, self._min_rate)
+        self._latest_rate = max(rate, self.min_rate)
         return self._latest_rate

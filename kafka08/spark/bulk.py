@@ -14,6 +14,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
@@ -106,8 +107,9 @@ def unload(
         return None
     number = last.number + 1 if last else 1
     time_ms = int(time.time() * 1000)
-    directory = history.stage(number)
-    try:
+    with ExitStack() as failed:
+        directory = history.stage(number)
+        failed.callback(history.drop, directory)
         text = format == "json"
         tasks = split_ranges(ranges, max_records=max_records_per_task)
         elements = Elements(handler=_text_row if text else _row)
@@ -122,9 +124,7 @@ def unload(
         files = tuple(history.staged_files(directory))
         run = Run(number, time_ms, format, tuple(ranges), counts, files)
         history.commit(directory, run)
-    except Exception:
-        history.drop(directory)
-        raise
+        failed.pop_all()
     logger.info("Run %d: %d messages", number, sum(counts.values()))
     return run
 

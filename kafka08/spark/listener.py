@@ -10,6 +10,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -20,15 +21,12 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from kafka08.client.offsets import ZooKeeperOffsets
 from kafka08.client.security import runtime_for
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import TopicPartition
 from kafka08.consumer.config import ConsumerConfig
-from kafka08.consumer.offset_store import OffsetStore, coordinator_offsets
 from kafka08.errors import ConfigError
+from kafka08.spark.member import group_offsets, zookeeper_of
 from kafka08.spark.source_plan import from_json
-from kafka08.zookeeper import access_of
-from zk.client import ZkClient
 from zk.registry import live_brokers
 
 logger = logging.getLogger("kafka08.spark.listener")
@@ -120,24 +118,10 @@ class _Store:
     """The group's offsets over connections of its own."""
 
     def __init__(self, config: ConsumerConfig) -> None:
-        runtime = runtime_for(config)
-        self._protocol = config.security_protocol
         self._tries = config.offsets_commit_max_retries
-        self._zk = ZkClient(
-            config.zookeeper_connect,
-            session_timeout_ms=config.zookeeper_session_timeout_ms,
-            connection_timeout_ms=config.zookeeper_connection_timeout_ms,
-            access=access_of(config),
-        ).start()
-        self._store = OffsetStore(
-            config,
-            ZooKeeperOffsets(self._zk, config.group_id),
-            coordinator_offsets(config, self._brokers, runtime=runtime),
-            runtime,
-        )
-
-    def _brokers(self) -> list[Broker]:
-        return live_brokers(self._zk, self._protocol)
+        self._zk = zookeeper_of(config)
+        brokers = partial(live_brokers, self._zk, config.security_protocol)
+        self._store = group_offsets(config, self._zk, brokers, runtime_for(config))
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         if not self._store.commit(offsets, self._tries):

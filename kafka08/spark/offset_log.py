@@ -33,6 +33,22 @@ class Files(Protocol):
     def remove(self, name: str) -> None: ...
 
 
+def replace_file(path: Path, data: bytes) -> None:
+    """Replace the file atomically; it is durable on return. Raises OSError."""
+    temporary = path.with_name(f"{path.name}.tmp")
+    temporary.unlink(missing_ok=True)  # never opened for writing: it may be another user's link
+    with temporary.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    handle = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 class LocalFiles:
     """A directory of a local file system, made on first use."""
 
@@ -53,17 +69,7 @@ class LocalFiles:
 
     def write(self, name: str, data: bytes) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)
-        temporary = self._directory / f".{name}.tmp"
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self._directory / name)
-        handle = os.open(self._directory, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        replace_file(self._directory / name, data)
 
     def remove(self, name: str) -> None:
         (self._directory / name).unlink(missing_ok=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from pyspark import RDD, SparkContext, TaskContext
@@ -57,6 +58,7 @@ class Elements(NamedTuple):
         return made
 
 
+@dataclass(frozen=True, eq=False)
 class ReadTask:
     """The function that an executor runs: partition number -> the elements of that range.
 
@@ -64,33 +66,25 @@ class ReadTask:
     fails, so does the attempt; else the leader is looked up again in the same attempt.
     """
 
-    def __init__(
-        self,
-        params: SourceParams,
-        ranges: Sequence[Range],
-        leaders: Mapping[TopicPartition, Broker],
-        elements: Elements,
-        strict: bool = False,
-    ) -> None:
-        self._strict = strict
-        self._params = params
-        self._ranges = list(ranges)
-        self._leaders = dict(leaders)
-        self._elements = elements
+    params: SourceParams
+    ranges: Sequence[Range]
+    leaders: Mapping[TopicPartition, Broker]
+    elements: Elements
+    strict: bool = False
 
     def __call__(self, index: int, iterator: Iterable[object]) -> Iterator[Element]:
         for _ in iterator:  # empty, and read to its end so that the worker can be used again
             pass
-        wanted = self._ranges[index]
+        wanted = self.ranges[index]
         context = TaskContext.get()
         first = context is None or context.attemptNumber() == 0
-        leader = self._leaders.get(wanted.topic_partition) if first else None
+        leader = self.leaders.get(wanted.topic_partition) if first else None
         for messages in self._read(wanted, leader):
-            yield from self._elements.of(wanted, messages)
+            yield from self.elements.of(wanted, messages)
 
     def _read(self, wanted: Range, leader: Broker | None) -> Iterator[list[AnyMessage]]:
-        retries = 0 if leader is not None and self._strict else RETRIES
-        with self._params.range_reader(retries) as reader:
+        retries = 0 if leader is not None and self.strict else RETRIES
+        with self.params.range_reader(retries) as reader:
             yield from reader.read(wanted, leader)
 
 

@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 from kafka08.common import TopicPartition
@@ -132,7 +133,7 @@ class RunHistory:
         staged, target = self._files.path(directory), self._files.path(run.directory)
         try:
             self._context.rename(staged, target, self._no_options)
-        except Exception as error:
+        except Py4JError as error:
             if run.number in self.numbers():
                 self.drop(directory)
                 raise RunConflictError(

@@ -121,13 +121,15 @@ def _cells(batch: pa.RecordBatch, name: str) -> Cells | None:
     return column.to_pylist()  # type: ignore[no-any-return]
 
 
-class BatchWriter(DataSourceArrowWriter):
+class TaskWriter:
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return send_all(self._options, iterator)
 
+
+class BatchWriter(TaskWriter, DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         logger.info("%d messages written", _count(messages))
 
@@ -135,13 +137,7 @@ class BatchWriter(DataSourceArrowWriter):
         logger.warning("A write failed; %d messages of it stay written", _count(messages))
 
 
-class StreamWriter(DataSourceStreamArrowWriter):
-    def __init__(self, options: SinkOptions) -> None:
-        self._options = options
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return send_all(self._options, iterator)
-
+class StreamWriter(TaskWriter, DataSourceStreamArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         logger.info("Batch %d: %d messages written", batchId, _count(messages))
 
