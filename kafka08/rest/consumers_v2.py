@@ -129,8 +129,7 @@ class ConsumersV2:
     # --- positions
 
     def _positions(self, call: Call) -> RestAnswer:
-        offsets = {tp: offset for tp, (offset, _) in _offsets(call.fields("offsets")).items()}
-        return self._seek(call, offsets)
+        return self._seek(call, _offsets(call.fields("offsets")))
 
     def _to_beginning(self, call: Call) -> RestAnswer:
         return self._seek(call, dict.fromkeys(_partitions(call), EARLIEST_TIME))
@@ -167,7 +166,7 @@ class ConsumersV2:
             fields = call.fields("offsets")
             if "offsets" in fields:
                 # The number names the last message processed; the next one is stored.
-                offsets = {tp: last + 1 for tp, (last, _) in _offsets(fields).items()}
+                offsets = {tp: last + 1 for tp, last in _offsets(fields).items()}
         with self._instance(call) as found:
             if found.reader is not None:
                 found.reader.commit(offsets)
@@ -214,10 +213,12 @@ def _partition(fields: Fields) -> TopicPartition:
     return TopicPartition(fields.needed_text("topic"), fields.needed_integer("partition"))
 
 
-def _offsets(fields: Fields) -> dict[TopicPartition, tuple[int, str]]:
-    """``{"offsets": [{"topic", "partition", "offset", "metadata"?}]}``: offset and metadata."""
+def _offsets(fields: Fields) -> dict[TopicPartition, int]:
+    """``{"offsets": [{"topic", "partition", "offset", "metadata"?}]}``; no use is made of
+    metadata."""
     found = {}
     for entry in fields.objects("offsets", "topic", "partition", "offset", "metadata"):
         offset = entry.needed_integer("offset", 0, _MAX_OFFSET)
-        found[_partition(entry)] = offset, entry.text("metadata") or ""
+        entry.text("metadata")  # raises if it is not a string
+        found[_partition(entry)] = offset
     return found
