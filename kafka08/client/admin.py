@@ -8,11 +8,10 @@ that answers them is used. AdminNotServedError is raised if no broker does.
 from __future__ import annotations
 
 import contextlib
-import random
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from kafka08.client.cluster import ClusterClient, Endpoint, NoBrokerError
+from kafka08.client.requests import Response
 from kafka08.errors import (
     NO_ERROR,
     AdminOperationError,
@@ -64,7 +63,6 @@ class AdminClient:
         timeout_ms: int = 30000,
         runtime: Runtime | None = None,
         channel: Connect = Channel,
-        rng: random.Random | None = None,
     ) -> None:
         self._bootstrap = list(bootstrap)
         self._client_id = client_id
@@ -77,7 +75,6 @@ class AdminClient:
             timeout_ms=timeout_ms,
             runtime=self._runtime,
             channel=channel,
-            rng=rng,
         )
         self._serving: BrokerConnection | None = None
 
@@ -217,7 +214,7 @@ class AdminClient:
         found = self.call(request, broker).resources
         _raise_any((entry.error, entry.message, entry.resource_name) for entry in found)
 
-    def call(self, request: Any, broker_id: str | None = None) -> Any:
+    def call(self, request: object, broker_id: str | None = None) -> Response:
         """The answer of one broker that serves administrative requests, or of one that is named.
 
         Raises AdminNotServedError, NoBrokerError."""
@@ -234,7 +231,7 @@ class AdminClient:
                 "of later releases, as a broker with api.versions.enable=false does"
             ) from None
 
-    def _call_broker(self, request: Any, broker_id: str) -> Any:
+    def _call_broker(self, request: object, broker_id: str) -> Response:
         for each in self.metadata().brokers:
             if str(each.node_id) == broker_id:
                 with contextlib.closing(self._connection(each.host, each.port)) as channel:

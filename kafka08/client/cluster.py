@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
+from kafka08.client.requests import Response
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import (
     ConfigError,
@@ -66,7 +66,6 @@ class ClusterClient:
         runtime: Runtime | None = None,
         channel: Connect = Channel,
         ask_known: bool = False,
-        rng: random.Random | None = None,
     ) -> None:
         self.client_id = client_id
         self._bootstrap = bootstrap
@@ -74,7 +73,6 @@ class ClusterClient:
         self._runtime = runtime or ThreadRuntime()
         self._make_channel = channel
         self._ask_known = ask_known
-        self._random = rng or random.Random()
         self._lock = self._runtime.lock()
         self._brokers: dict[int, Broker] = {}
         self._topics: dict[str, schemas.TopicMetadata] = {}
@@ -129,7 +127,7 @@ class ClusterClient:
         endpoints = list(bootstrap() if callable(bootstrap) else bootstrap)
         if self._ask_known:
             endpoints = [*dict.fromkeys([*endpoints, *endpoints_of(list(self._brokers.values()))])]
-        self._random.shuffle(endpoints)
+        random.shuffle(endpoints)
         return endpoints
 
     def _channel(self, host: str, port: int) -> BrokerConnection:
@@ -186,7 +184,7 @@ class ClusterClient:
 
     # --- connections
 
-    def call(self, broker: Broker, request: Any) -> Any:
+    def call(self, broker: Broker, request: object) -> Response:
         """One request on the pooled connection to ``broker``; None for acks 0.
 
         Raises OSError or ProtocolError, and then the connection is closed.
@@ -199,7 +197,7 @@ class ClusterClient:
         with lock:
             return channel.call(request)
 
-    def call_leader(self, tp: TopicPartition, request: Any) -> Any:
+    def call_leader(self, tp: TopicPartition, request: object) -> Response:
         """One request to the leader of ``tp``."""
         return self.call(self.leader(tp), request)
 

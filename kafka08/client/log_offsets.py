@@ -1,15 +1,14 @@
 """The offsets of logs: where they begin and end, and their first messages since a time.
 
-``call`` sends a request to the leader of the partitions and returns the response; what it raises is
-raised. ``routing`` does this for many leaders.
+``call`` asks the leader of the partitions. ``routing`` does this for many leaders.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from kafka08.client import requests
+from kafka08.client.requests import Call, Response
 from kafka08.client.routing import Answers
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
 from kafka08.errors import (
@@ -22,7 +21,6 @@ from kafka08.errors import (
 from kafka08.protocol import schemas
 from kafka08.protocol.schemas import CONSUMER_REPLICA_ID
 
-Call = Callable[[Any], Any]
 NO_OFFSET = requests.NO_OFFSET
 
 
@@ -59,7 +57,7 @@ def bounds(call: Call, tp: TopicPartition) -> tuple[int, int]:
 
 
 def _answers(
-    response: Any, offset_of: Callable[[schemas.OffsetsPartitionResponse], int | None]
+    response: Response, offset_of: Callable[[schemas.OffsetsPartitionResponse], int | None]
 ) -> Answers:
     answers = Answers({}, {})
     for tp, entry in requests.flatten(response.topics).items():

@@ -10,11 +10,11 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from kafka08.client import requests
 from kafka08.client.cluster import find_coordinator
-from kafka08.client.requests import StoredOffset
+from kafka08.client.requests import Call, Response, StoredOffset
 from kafka08.client.retry import Retry
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import (
@@ -36,7 +36,7 @@ _MOVED = (ConsumerCoordinatorNotAvailableError.code, NotCoordinatorForConsumerEr
 
 
 def stored_offsets(
-    call: Callable[[Any], Any],
+    call: Call,
     group: str,
     partitions: Iterable[TopicPartition],
     *,
@@ -51,7 +51,7 @@ def stored_offsets(
 class Nodes(Protocol):
     """The part of ZkClient that is used here."""
 
-    def get_if_exists(self, path: str) -> tuple[bytes, Any] | None: ...
+    def get_if_exists(self, path: str) -> tuple[bytes, object] | None: ...
     def create_or_set(self, path: str, data: bytes) -> int: ...
 
 
@@ -109,7 +109,6 @@ class CoordinatorOffsets:
         stopping: Event | None = None,
         runtime: Runtime | None = None,
         channel: Connect = Channel,
-        rng: random.Random | None = None,
     ) -> None:
         self._group = group
         self._brokers = brokers
@@ -119,7 +118,6 @@ class CoordinatorOffsets:
         self._stopping = stopping or self._runtime.event()
         self._retry = Retry(self._runtime, backoff_ms / 1000, stopping=self._stopping)
         self._make_channel = channel
-        self._random = rng or random.Random()
         self._channel: BrokerConnection | None = None
 
     def connect(self) -> bool:
@@ -143,7 +141,7 @@ class CoordinatorOffsets:
         if self._channel is not None:
             return self._channel
         brokers = list(self._brokers())
-        self._random.shuffle(brokers)
+        random.shuffle(brokers)
         timeout_ms = min(LOOKUP_TIMEOUT_MS, self._socket_timeout_ms)
         found = find_coordinator(
             self._group, brokers, lambda host, port: self._open(host, port, timeout_ms)
@@ -168,9 +166,7 @@ class CoordinatorOffsets:
 
         A failure, or a coordinator that has moved, drops the connection.
         """
-        codes = requests.commit_results(
-            self._call(requests.commit_request_v1(self._group, offsets))
-        )
+        codes = requests.commit_results(self._call(requests.commit_request(self._group, offsets)))
         if any(code in _MOVED for code in codes.values()):
             self.disconnect()
         return codes
@@ -208,7 +204,7 @@ class CoordinatorOffsets:
         """One try, with the error code of each partition. Raises OSError or KafkaError."""
         return stored_offsets(self._call, self._group, partitions)
 
-    def _call(self, request: Any) -> Any:
+    def _call(self, request: object) -> Response:
         channel = self.connect_once()
         try:
             return channel.call(request)

@@ -1,23 +1,21 @@
 """Reading a partition from an offset on, fetch by fetch.
 
 Two things are the same for every reader: a message that does not fit in a fetch is asked for with
-more bytes, and an offset that compaction removed is passed over. ``call`` sends a request to the
-leader and returns the response; what it raises is raised.
+more bytes, and an offset that compaction removed is passed over. ``call`` asks the leader.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from kafka08.client import requests
+from kafka08.client.requests import Call, Response
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError, raise_for_code
+from kafka08.message.entry import BytesLike
 from kafka08.message.sets import next_offset
 from kafka08.protocol import schemas
-
-Call = Callable[[Any], Any]
 
 FETCH_BYTES = 1 << 20
 LARGEST_FETCH_BYTES = 64 << 20
@@ -50,6 +48,13 @@ def fetch(
         replica_id=replica_id,
     )
     return requests.flatten(call(request).topics)
+
+
+def message_set(entry: schemas.FetchPartitionResponse) -> BytesLike:
+    """The stored bytes of an answer; empty if there are none."""
+    data: Response = entry.message_set  # brokers send other things as well, such as parts of files
+    stored: BytesLike = data or b""
+    return stored
 
 
 class Position:
@@ -102,7 +107,7 @@ class PartitionReader:
         """The offset to be read next."""
         return self._position.offset
 
-    def read(self) -> Any:
+    def read(self) -> BytesLike:
         """Stored bytes with at least one whole entry; empty at the end of the log. The first entry
         may begin before the offset that was next, if it is compressed.
 
@@ -113,7 +118,7 @@ class PartitionReader:
             begin = position.offset
             entry = self._fetch({self._tp: begin}, position.size)[self._tp]
             raise_for_code(entry.error)
-            data: Any = entry.message_set or b""
+            data = message_set(entry)
             if not data:
                 return data
             position.advance(next_offset(data, begin))

@@ -6,16 +6,23 @@ sockets, does not retry, and does not interpret error codes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from kafka08.common import TopicPartition
+from kafka08.message.entry import BytesLike
 from kafka08.protocol import schemas
 
 NO_OFFSET = -1
 NOW = -1
 
 T = TypeVar("T")
+Topic = TypeVar("Topic")
+Partition = TypeVar("Partition")
+Response: TypeAlias = Any
+"""The response to a request, or an entry of it: the class of the request says which."""
+Call = Callable[[object], Response]
+"""Sends a request to one broker and returns its response; what it raises is raised."""
 
 
 class StoredOffset(NamedTuple):
@@ -26,15 +33,19 @@ class StoredOffset(NamedTuple):
     error: int = 0
 
 
-def by_topic(entries: Mapping[TopicPartition, T]) -> dict[str, list[tuple[int, T]]]:
-    """Topic -> (partition, value) pairs, in the order given."""
-    topics: dict[str, list[tuple[int, T]]] = {}
+def nested(
+    entries: Mapping[TopicPartition, T],
+    topic_of: Callable[[str, list[Partition]], Topic],
+    partition_of: Callable[[int, T], Partition],
+) -> list[Topic]:
+    """The topics of a request, in the order of their first entries."""
+    topics: dict[str, list[Partition]] = {}
     for (topic, partition), value in entries.items():
-        topics.setdefault(topic, []).append((partition, value))
-    return topics
+        topics.setdefault(topic, []).append(partition_of(partition, value))
+    return [topic_of(*item) for item in topics.items()]
 
 
-def flatten(topics: Iterable[Any]) -> dict[TopicPartition, Any]:
+def flatten(topics: Iterable[Response]) -> dict[TopicPartition, Response]:
     """The partition entries of a response's topics, by TopicPartition."""
     return {
         TopicPartition(topic.topic, entry.partition): entry
@@ -52,12 +63,11 @@ def fetch_request(
     replica_id: int = schemas.CONSUMER_REPLICA_ID,
 ) -> schemas.FetchRequest:
     """Fetch from each position, up to ``max_bytes`` per partition."""
-    topics = [
-        schemas.FetchTopic(
-            topic, [schemas.FetchPartition(partition, offset, max_bytes) for partition, offset in p]
-        )
-        for topic, p in by_topic(positions).items()
-    ]
+
+    def partition(number: int, offset: int) -> schemas.FetchPartition:
+        return schemas.FetchPartition(number, offset, max_bytes)
+
+    topics = nested(positions, schemas.FetchTopic, partition)
     return schemas.FetchRequest(replica_id, max_wait_ms, min_bytes, topics)
 
 
@@ -68,13 +78,11 @@ def offsets_request(
     replica_id: int = schemas.CONSUMER_REPLICA_ID,
 ) -> schemas.OffsetsRequest:
     """Ask for offsets before a time: ms since the epoch, LATEST_TIME or EARLIEST_TIME."""
-    topics = [
-        schemas.OffsetsTopic(
-            topic, [schemas.OffsetsPartition(partition, time, max_offsets) for partition, time in p]
-        )
-        for topic, p in by_topic(times).items()
-    ]
-    return schemas.OffsetsRequest(replica_id, topics)
+
+    def partition(number: int, time: int) -> schemas.OffsetsPartition:
+        return schemas.OffsetsPartition(number, time, max_offsets)
+
+    return schemas.OffsetsRequest(replica_id, nested(times, schemas.OffsetsTopic, partition))
 
 
 def times_request(times: Mapping[TopicPartition, int]) -> schemas.ListOffsetsRequest:
@@ -86,44 +94,27 @@ def times_request(times: Mapping[TopicPartition, int]) -> schemas.ListOffsetsReq
 
 
 def produce_request(
-    message_sets: Mapping[TopicPartition, Any], acks: int, timeout_ms: int
+    message_sets: Mapping[TopicPartition, BytesLike], acks: int, timeout_ms: int
 ) -> schemas.ProduceRequest:
-    topics = [
-        schemas.ProduceTopic(
-            topic, [schemas.ProducePartition(partition, data) for partition, data in p]
-        )
-        for topic, p in by_topic(message_sets).items()
-    ]
+    topics = nested(message_sets, schemas.ProduceTopic, schemas.ProducePartition)
     return schemas.ProduceRequest(acks, timeout_ms, topics)
 
 
-def commit_request_v0(
-    group: str, offsets: Mapping[TopicPartition, int], metadata: str = ""
-) -> schemas.OffsetCommitRequestV0:
-    topics = [
-        schemas.OffsetCommitTopic(
-            topic,
-            [schemas.OffsetCommitPartition(number, offset, metadata) for number, offset in p],
-        )
-        for topic, p in by_topic(offsets).items()
-    ]
-    return schemas.OffsetCommitRequestV0(group, topics)
-
-
-def commit_request_v1(
-    group: str, offsets: Mapping[TopicPartition, int], metadata: str = ""
+def commit_request(
+    group: str,
+    offsets: Mapping[TopicPartition, int],
+    metadata: str = "",
+    *,
+    version: int = 1,
+    timestamp: int = NOW,
 ) -> schemas.OffsetCommitRequest:
-    topics = [
-        schemas.OffsetCommitTopic(
-            topic,
-            [
-                schemas.OffsetCommitPartition(number, offset, metadata, timestamp=NOW)
-                for number, offset in p
-            ],
-        )
-        for topic, p in by_topic(offsets).items()
-    ]
-    return schemas.OffsetCommitRequest(group, topics)
+    """Commit to ZooKeeper (version 0, which has no timestamp) or to the coordinator (1)."""
+
+    def partition(number: int, offset: int) -> schemas.OffsetCommitPartition:
+        return schemas.OffsetCommitPartition(number, offset, metadata, timestamp)
+
+    request = schemas.OffsetCommitRequest if version else schemas.OffsetCommitRequestV0
+    return request(group, nested(offsets, schemas.OffsetCommitTopic, partition))
 
 
 def commit_results(response: schemas.OffsetCommitResponse) -> dict[TopicPartition, int]:
@@ -134,13 +125,10 @@ def commit_results(response: schemas.OffsetCommitResponse) -> dict[TopicPartitio
 def offset_fetch_request(
     group: str, partitions: Iterable[TopicPartition], *, version: int = 1
 ) -> schemas.OffsetFetchRequest:
-    topics = [
-        schemas.OffsetFetchTopic(topic, [partition for partition, _ in p])
-        for topic, p in by_topic(dict.fromkeys(partitions)).items()
-    ]
-    if version == 0:
-        return schemas.OffsetFetchRequestV0(group, topics)
-    return schemas.OffsetFetchRequest(group, topics)
+    asked = dict.fromkeys(partitions)
+    topics = nested(asked, schemas.OffsetFetchTopic, lambda number, _: number)
+    request = schemas.OffsetFetchRequest if version else schemas.OffsetFetchRequestV0
+    return request(group, topics)
 
 
 def offset_fetch_results(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
-from kafka08.consumer.fetcher import FetcherManager
+from kafka08.consumer.fetcher import ConsumerFetcherManager
 from kafka08.consumer.offset_store import coordinator_offsets
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.errors import raise_for_code
@@ -47,7 +47,7 @@ class AssignedConsumer:
             runtime.queue(config.queued_max_message_chunks),
             timeout_ms=config.consumer_timeout_ms if timeout_ms is None else timeout_ms,
         )
-        self.fetchers = FetcherManager(
+        self.fetchers = ConsumerFetcherManager(
             name or config.client_id, config, brokers, runtime=runtime, channel=channel
         )
 

@@ -16,9 +16,7 @@ import logging
 import socket
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
-from kafka08.client.offsets import ZooKeeperOffsets
 from kafka08.client.security import runtime_for
 from kafka08.common import TopicPartition
 from kafka08.consumer.assignors import Assignment, assignor_for, thread_ids
@@ -29,17 +27,16 @@ from kafka08.consumer.errors import (
     MessageStreamsExistError,
     PartitionNotOwnedError,
 )
-from kafka08.consumer.fetcher import FetcherManager
+from kafka08.consumer.fetcher import ConsumerFetcherManager
 from kafka08.consumer.filters import STATIC, TopicFilter
-from kafka08.consumer.group import GroupNodes, GroupView, share_of
+from kafka08.consumer.group import GroupNodes, GroupView, share_of, zookeeper_session
 from kafka08.consumer.metrics import ConsumerMetrics, Source
-from kafka08.consumer.offset_store import OffsetStore, coordinator_offsets
+from kafka08.consumer.offset_store import OffsetStore
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.metrics.registry import Series
 from kafka08.network.channel import Channel, Connect
-from kafka08.runtime import GeventRuntime, Loop, Runtime, Scheduler
-from kafka08.zookeeper import access_of
+from kafka08.runtime import Loop, Runtime, Scheduler
 from zk.client import SessionState, ZkClient
 from zk.znodes import ConsumerRegistration
 
@@ -71,7 +68,7 @@ class ConsumerConnector:
         config: ConsumerConfig,
         *,
         runtime: Runtime | None = None,
-        zk: Any = None,
+        zk: ZkClient | None = None,
         channel: Connect = Channel,
         before_release: Callable[[], None] | None = None,
     ) -> None:
@@ -84,7 +81,7 @@ class ConsumerConnector:
         self._stopping = self._runtime.event()
         self._changed = self._runtime.event()
         self._session_lost = False
-        self._zk = zk or self._connect()
+        self._zk = zk or zookeeper_session(config, self._runtime)
         self._group = GroupNodes(
             self._zk,
             config.group_id,
@@ -95,19 +92,14 @@ class ConsumerConnector:
         )
         self._store = OffsetStore(
             config,
-            ZooKeeperOffsets(self._zk, config.group_id),
-            coordinator_offsets(
-                config,
-                self._group.brokers,
-                stopping=self._stopping,
-                runtime=self._runtime,
-                channel=channel,
-            ),
-            self._runtime,
-            self._metrics.kafka_commits,
-            self._metrics.zookeeper_commits,
+            self._zk,
+            self._group.brokers,
+            runtime=self._runtime,
+            stopping=self._stopping,
+            channel=channel,
+            meters=(self._metrics.kafka_commits, self._metrics.zookeeper_commits),
         )
-        self._fetchers = FetcherManager(
+        self._fetchers = ConsumerFetcherManager(
             self.consumer_id,
             config,
             self._group.brokers,
@@ -131,17 +123,6 @@ class ConsumerConnector:
             self._scheduler.every(
                 "kafka-consumer-autocommit", interval, self._auto_commit, delay_ms=interval
             )
-
-    def _connect(self) -> ZkClient:
-        config = self.config
-        logger.info("Connecting to zookeeper instance at %s", config.zookeeper_connect)
-        return ZkClient(
-            config.zookeeper_connect,
-            session_timeout_ms=config.zookeeper_session_timeout_ms,
-            connection_timeout_ms=config.zookeeper_connection_timeout_ms,
-            gevent=isinstance(self._runtime, GeventRuntime),
-            access=access_of(config),
-        ).start()
 
     # --- streams
 
@@ -245,7 +226,7 @@ class ConsumerConnector:
 
     # --- events: noted on ZooKeeper's task, handled on the worker
 
-    def _on_change(self, event: Any) -> None:
+    def _on_change(self, event: object) -> None:
         self._changed.set()
 
     def _on_state(self, state: SessionState) -> None:
@@ -492,7 +473,7 @@ class ConsumerConnector:
                 self._final_commit()
             self._group.forget_watches()
             self._store.close()
-            left: bool = self._zk.close()
+            left = self._zk.close()
         logger.info("ZKConsumerConnector shutdown completed")
         return left
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import codecs
 import importlib
 from collections.abc import Callable
-from typing import Any
 
 from kafka08.errors import ConfigError
 
-Decoder = Callable[[bytes], Any]
+Decoder = Callable[[bytes], object]
 _JAVA_CHARSETS = {"UTF8": "utf-8"}
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from kafka08.client import log_offsets, reading
 from kafka08.client.cluster import ClusterClient, NoBrokerError, endpoints_of
@@ -25,6 +24,7 @@ from kafka08.errors import (
     for_code,
 )
 from kafka08.network.channel import Channel, Connect
+from kafka08.protocol.schemas import FetchPartitionResponse
 from kafka08.runtime import Full, Loop, Runtime, ThreadRuntime
 
 logger = logging.getLogger("kafka.consumer.ConsumerFetcherThread")
@@ -121,7 +121,9 @@ class Fetcher:
             dropped = [self._positions.pop(tp) for tp in sorted(failed) if tp in self._positions]
         self._give_back(dropped)
 
-    def _reset_unknown(self, positions: dict[TopicPartition, PartitionPosition]) -> set[Any]:
+    def _reset_unknown(
+        self, positions: dict[TopicPartition, PartitionPosition]
+    ) -> set[TopicPartition]:
         return {
             tp for tp, p in positions.items() if p.fetched_offset < 0 and not self._reset(tp, p)
         }
@@ -153,7 +155,7 @@ class Fetcher:
                 failed.add(tp)
         return failed
 
-    def _take(self, position: PartitionPosition, entry: Any) -> bool:
+    def _take(self, position: PartitionPosition, entry: FetchPartitionResponse) -> bool:
         """Whether this fetcher can continue with the partition."""
         if entry.error == OffsetOutOfRangeError.code:
             return self._reset(position.tp, position)
@@ -169,7 +171,7 @@ class Fetcher:
         if not entry.message_set:
             return True
         try:
-            chunk = chunk_of(position, entry.message_set)
+            chunk = chunk_of(position, reading.message_set(entry))
             if chunk.next_offset == chunk.fetch_offset:
                 chunk = self._larger(chunk)
         except OSError as error:
@@ -201,7 +203,7 @@ class Fetcher:
             entry = reading.fetch(self._channel.call, {tp: offset}, size)[tp]
             if entry.error != NO_ERROR or not entry.message_set:
                 break
-            chunk = chunk_of(position, entry.message_set)
+            chunk = chunk_of(position, reading.message_set(entry))
         return chunk
 
     def _enqueue(self, chunk: Chunk) -> None:
@@ -246,10 +248,11 @@ class Fetcher:
         return True
 
 
-class FetcherManager:
+class ConsumerFetcherManager:
     """The fetchers of one member. ``brokers`` returns the live brokers, read at each call.
 
-    ``meter`` counts the bytes fetched, ``fetches`` times and sizes of fetches.
+    ``meter`` counts the bytes fetched, ``fetches`` times and sizes of fetches. ``cluster``: the
+    metadata by which leaders are found, until the next ``start`` or ``stop``.
     """
 
     def __init__(
@@ -272,7 +275,7 @@ class FetcherManager:
         self._fetches = fetches or Requests(Ticker(now))
         self._channel = channel
         self._brokers = brokers
-        self._cluster = self._new_cluster()
+        self.cluster = self._new_cluster()
         self._lock = self._runtime.lock()
         self._wake = self._runtime.event()
         self._leaderless: dict[TopicPartition, PartitionPosition] = {}
@@ -295,7 +298,7 @@ class FetcherManager:
 
     def start(self, positions: Iterable[PartitionPosition]) -> None:
         """Begin to fetch. Call ``stop`` before starting again."""
-        self._cluster = self._new_cluster()
+        self.cluster = self._new_cluster()
         with self._lock:
             self._leaderless = {position.tp: position for position in positions}
         self._wake.set()
@@ -312,7 +315,7 @@ class FetcherManager:
         finder, self._finder = self._finder, None
         if finder is not None:
             finder.stopping.set()
-            self._cluster.abort()
+            self.cluster.abort()
             self._wake.set()
         self._stop_fetchers(list(self._fetchers))
         if finder is not None:
@@ -320,7 +323,7 @@ class FetcherManager:
         # The leader finder may have started another fetcher before it ended.
         self._stop_fetchers(list(self._fetchers))
         self._leaderless.clear()
-        self._cluster.close()
+        self.cluster.close()
 
     def _stop_fetchers(self, keys: Iterable[tuple[Broker, int]]) -> None:
         popped = [self._fetchers.pop(key, None) for key in keys]
@@ -347,7 +350,7 @@ class FetcherManager:
             self._wake.wait(1.0)
             return
         try:
-            self._cluster.refresh(sorted({tp.topic for tp in wanted}))
+            self.cluster.refresh(sorted({tp.topic for tp in wanted}))
         except (NoBrokerError, KafkaError) as error:
             if finder is None or not finder.stopping.is_set():
                 manager_logger.warning("Failed to find leader for %s: %s", _text(wanted), error)
@@ -363,7 +366,7 @@ class FetcherManager:
     ) -> None:
         for tp, position in wanted.items():
             try:
-                leader = self._cluster.known_leader(tp)
+                leader = self.cluster.known_leader(tp)
             except KafkaError as error:
                 manager_logger.debug("No leader for %s yet: %s", tp, error)
                 continue

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka08.common import PLAINTEXT, Broker, TopicPartition
 from kafka08.consumer.assignors import Assignment, thread_ids
+from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.errors import PartitionOwnedError
 from kafka08.consumer.filters import STATIC, filter_for
 from kafka08.errors import KafkaError
-from kafka08.runtime import Event
+from kafka08.runtime import Event, GeventRuntime, Runtime
+from kafka08.zookeeper import access_of
 from zk import registry, znodes
+from zk.client import ZkClient
 from zk.errors import NodeExistsError, NoNodeError
 from zk.watches import WatchSet
 from zk.znodes import ConsumerRegistration, MalformedNodeError
@@ -26,6 +29,18 @@ MAX_STREAMS = 100_000
 """Limit of one member over all its topics: every member creates a name for each stream."""
 
 logger = logging.getLogger("kafka.consumer.ZookeeperConsumerConnector")
+
+
+def zookeeper_session(config: ConsumerConfig, runtime: Runtime) -> ZkClient:
+    """A client that is connected. Raises ConfigError, ZkConnectionError."""
+    logger.info("Connecting to zookeeper instance at %s", config.zookeeper_connect)
+    return ZkClient(
+        config.zookeeper_connect,
+        session_timeout_ms=config.zookeeper_session_timeout_ms,
+        connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+        gevent=isinstance(runtime, GeventRuntime),
+        access=access_of(config),
+    ).start()
 
 
 class GroupView(NamedTuple):
@@ -67,15 +82,15 @@ def _bounded(subscribed: dict[str, int]) -> dict[str, int]:
 class GroupNodes:
     """The nodes of ``group`` on behalf of the member ``consumer_id``.
 
-    ``zk`` is a ZkClient. ``post`` is called when something changed, without details.
+    ``post`` is called when something changed, without details.
     """
 
     def __init__(
         self,
-        zk: Any,
+        zk: ZkClient,
         group: str,
         consumer_id: str,
-        post: Callable[[Any], None],
+        post: Callable[[object], None],
         *,
         exclude_internal: bool = True,
         protocol: str = PLAINTEXT,
@@ -274,6 +289,6 @@ def _unusable(path: str, reason: str) -> MalformedNodeError:
     )
 
 
-def share_of(consumer_threads: Mapping[str, Any], assignment: Assignment) -> Assignment:
+def share_of(consumer_threads: Mapping[str, object], assignment: Assignment) -> Assignment:
     """The part of an assignment that belongs to the given threads."""
     return {tp: thread for tp, thread in assignment.items() if thread in consumer_threads}

@@ -16,6 +16,7 @@ from kafka08.errors import NO_ERROR, KafkaError, OffsetMetadataTooLargeError
 from kafka08.metrics.meters import Meter
 from kafka08.network.channel import Channel, Connect
 from kafka08.runtime import Event, Runtime
+from zk.client import ZkClient
 
 logger = logging.getLogger("kafka.consumer.ZookeeperConsumerConnector")
 
@@ -45,25 +46,29 @@ def coordinator_offsets(
 class OffsetStore:
     """The group's offsets in the stores that the settings choose. Safe for concurrent use.
 
-    The meters count offsets sent to either store.
+    ``brokers`` returns the live brokers. Waits for the coordinator end when ``stopping`` is set.
+    The meters count offsets sent to Kafka, and to ZooKeeper.
     """
 
     def __init__(
         self,
         config: ConsumerConfig,
-        zookeeper: ZooKeeperOffsets,
-        coordinator: CoordinatorOffsets,
+        zk: ZkClient,
+        brokers: Callable[[], Sequence[Broker]],
+        *,
         runtime: Runtime,
-        kafka_meter: Meter | None = None,
-        zookeeper_meter: Meter | None = None,
+        stopping: Event | None = None,
+        channel: Connect = Channel,
+        meters: tuple[Meter, Meter] | None = None,
     ) -> None:
-        self._kafka_meter = kafka_meter or Meter()
-        self._zookeeper_meter = zookeeper_meter or Meter()
+        self._kafka_meter, self._zookeeper_meter = meters or (Meter(), Meter())
         self._in_kafka = config.offsets_storage == KAFKA
         self._dual = config.dual_commit_enabled
         self._backoff = config.offsets_channel_backoff_ms / 1000
-        self._zookeeper = zookeeper
-        self._coordinator = coordinator
+        self._zookeeper = ZooKeeperOffsets(zk, config.group_id)
+        self._coordinator = coordinator_offsets(
+            config, brokers, stopping=stopping, runtime=runtime, channel=channel
+        )
         self._runtime = runtime
         self._lock = runtime.lock()
 

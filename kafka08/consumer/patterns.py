@@ -14,7 +14,7 @@ import importlib
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from kafka08.errors import ConfigError
 
@@ -29,6 +29,9 @@ _CHARACTERS = ("LITERAL", "NOT_LITERAL", "ANY", "IN")
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT")
 _LOOKS = ("ASSERT", "ASSERT_NOT")
 _KNOWN = (*_CHARACTERS, *_REPEATS, *_LOOKS, "BRANCH", "SUBPATTERN", "AT", "FAILURE")
+Parsed: TypeAlias = Any
+"""Of the parser of ``re``: a regex as pairs of an operation and its argument, or such an argument,
+whose form is the operation's."""
 
 
 class Pattern:
@@ -38,7 +41,7 @@ class Pattern:
         self._regex = regex
         try:
             self._compiled = re.compile(regex)
-            self._tree: Any = _parser.parse(regex)
+            self._tree: Parsed = _parser.parse(regex)
             _refuse_unknown(self._tree)
         except (re.error, RecursionError, OverflowError) as error:
             raise ConfigError(f"{regex} is an invalid regex.") from error
@@ -62,7 +65,7 @@ class _TooManySteps(Exception):
     pass
 
 
-def _refuse_unknown(items: Any) -> None:
+def _refuse_unknown(items: Parsed) -> None:
     for op, argument in items:
         if op.name not in _KNOWN:
             raise re.error(f"{op.name} is not supported")
@@ -70,7 +73,7 @@ def _refuse_unknown(items: Any) -> None:
             _refuse_unknown(body)
 
 
-def _bodies(name: str, argument: Any) -> Sequence[Any]:
+def _bodies(name: str, argument: Parsed) -> Sequence[Parsed]:
     if name == "BRANCH":
         return list(argument[1])
     if name in (*_REPEATS, *_LOOKS, "SUBPATTERN"):
@@ -78,7 +81,7 @@ def _bodies(name: str, argument: Any) -> Sequence[Any]:
     return []
 
 
-def _ways(items: Any, length: int) -> int:
+def _ways(items: Parsed, length: int) -> int:
     """The number of ways ``re`` may have to try on a name of that length, up to the limit."""
     ways = 1
     for op, argument in items:
@@ -101,11 +104,11 @@ def _ways(items: Any, length: int) -> int:
 class _Walk:
     """One regex and many names. Bit n of a set stands for the position before character n."""
 
-    def __init__(self, tree: Any) -> None:
+    def __init__(self, tree: Parsed) -> None:
         self._tree = tree
         self._steps = 0
         self._name = ""
-        self._single: dict[tuple[int, int], Any] = {}
+        self._single: dict[tuple[int, int], re.Pattern[str]] = {}
         self._places: dict[tuple[int, int], int] = {}
 
     def covers(self, name: str) -> bool:
@@ -118,7 +121,7 @@ class _Walk:
         if self._steps > _MAX_STEPS:
             raise _TooManySteps
 
-    def _read(self, items: Any, flags: int, starts: int) -> int:
+    def _read(self, items: Parsed, flags: int, starts: int) -> int:
         """The positions where a match of ``items`` from ``starts`` may end."""
         for item in items:
             if not starts:
@@ -127,7 +130,7 @@ class _Walk:
             starts = self._read_one(item, flags, starts)
         return starts
 
-    def _read_one(self, item: Any, flags: int, starts: int) -> int:
+    def _read_one(self, item: Parsed, flags: int, starts: int) -> int:
         name, argument = item[0].name, item[1]
         if name in _CHARACTERS:
             return (starts & self._found(item, flags)) << 1
@@ -148,7 +151,7 @@ class _Walk:
             return seen if name == "ASSERT" else starts & ~seen
         return 0  # FAILURE
 
-    def _repeat(self, argument: Any, flags: int, starts: int) -> int:
+    def _repeat(self, argument: Parsed, flags: int, starts: int) -> int:
         least, most, body = argument
         for _ in range(int(least)):
             ends = self._read(body, flags, starts)
@@ -163,7 +166,7 @@ class _Walk:
             count += 1
         return starts
 
-    def _look(self, argument: Any, flags: int, starts: int) -> int:
+    def _look(self, argument: Parsed, flags: int, starts: int) -> int:
         """Those of ``starts`` where the body of a lookahead or lookbehind matches."""
         direction, body = argument
         back = body.getwidth()[0] if direction < 0 else 0
@@ -175,7 +178,7 @@ class _Walk:
                     seen |= 1 << place
         return seen
 
-    def _found(self, item: Any, flags: int) -> int:
+    def _found(self, item: Parsed, flags: int) -> int:
         """The positions that match one character, or one boundary, of the regex."""
         key = id(item), flags
         places = self._places.get(key)

@@ -6,12 +6,11 @@ The caller finds leaders, keeps track of offsets and retries after errors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from kafka08.client import log_offsets, reading, requests
 from kafka08.client.meters import Requests, Ticker
 from kafka08.client.offsets import stored_offsets
-from kafka08.client.requests import StoredOffset
+from kafka08.client.requests import Response, StoredOffset
 from kafka08.common import TopicPartition
 from kafka08.consumer.metrics import fetch_series
 from kafka08.errors import KafkaError, ProtocolError
@@ -65,7 +64,7 @@ class SimpleConsumer:
         with self._lock:
             self._channel.connect()
 
-    def call(self, request: Any) -> Any:
+    def call(self, request: object) -> Response:
         """Send any request and return its response."""
         with self._lock:
             self._check_open()
@@ -153,8 +152,8 @@ class SimpleConsumer:
 
         Returns the error code of each partition.
         """
-        build = requests.commit_request_v1 if version else requests.commit_request_v0
-        return requests.commit_results(self.call(build(group, offsets, metadata)))
+        request = requests.commit_request(group, offsets, metadata, version=version)
+        return requests.commit_results(self.call(request))
 
     def fetch_offsets(
         self, group: str, partitions: Iterable[TopicPartition], *, version: int = 1

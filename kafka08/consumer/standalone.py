@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from kafka08.client.cluster import ClusterClient, Endpoint
+from kafka08.client.cluster import Endpoint
 from kafka08.client.retry import Retry
 from kafka08.client.security import runtime_for
 from kafka08.common import Broker, TopicPartition
@@ -52,9 +52,6 @@ class StandaloneConsumer:
 
         self._consumer = AssignedConsumer(
             config, brokers, group=group, runtime=self._runtime, channel=channel
-        )
-        self._cluster = ClusterClient(
-            endpoints, client_id=config.client_id, runtime=self._runtime, channel=channel
         )
 
     def stream(
@@ -98,7 +95,8 @@ class StandaloneConsumer:
             backoff,
             passes=lambda error: isinstance(error, KafkaError) and error.retriable,
         )
-        return [found.partition for found in retry.run(lambda: self._cluster.partitions(topic))]
+        cluster = self._consumer.fetchers.cluster
+        return [found.partition for found in retry.run(lambda: cluster.partitions(topic))]
 
     def close(self) -> None:
         """Stop fetching, end the stream, commit for the group."""
@@ -109,7 +107,6 @@ class StandaloneConsumer:
         except (OSError, KafkaError) as error:
             logger.error("The last offsets were not committed: %s", error)
         self._consumer.offsets.disconnect()
-        self._cluster.close()
 
     def __enter__(self) -> StandaloneConsumer:
         return self

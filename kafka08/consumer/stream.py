@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka08.client.meters import TopicMeters
 from kafka08.common import TopicPartition
@@ -22,6 +22,7 @@ from kafka08.consumer.decoders import Decoder
 from kafka08.consumer.errors import ConsumerTimeoutError, StreamFailedError
 from kafka08.errors import MessageSizeTooLargeError
 from kafka08.message.consumed import Message, Source, consumed, timed
+from kafka08.message.entry import BytesLike
 from kafka08.message.sets import iter_runs, next_offset
 from kafka08.runtime import Empty, Queue
 
@@ -81,10 +82,10 @@ class Chunk(NamedTuple):
     position: PartitionPosition
     fetch_offset: int
     next_offset: int
-    message_set: Any
+    message_set: BytesLike
 
 
-def chunk_of(position: PartitionPosition, message_set: Any) -> Chunk:
+def chunk_of(position: PartitionPosition, message_set: BytesLike) -> Chunk:
     """A chunk fetched at the position. Raises InvalidMessageError for a corrupt structure."""
     fetched = position.fetched_offset
     return Chunk(position, fetched, next_offset(message_set, fetched), message_set)

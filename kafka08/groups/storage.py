@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from kafka08.client import log_offsets, requests
 from kafka08.client.cluster import ClusterClient, NoBrokerError
 from kafka08.client.offsets import stored_offsets
 from kafka08.client.reading import PartitionReader, Position
+from kafka08.client.requests import Call, Response
 from kafka08.client.retry import Retry
 from kafka08.client.routing import Answers, ask_leaders, by_leader
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, OFFSETS_TOPIC, Broker, TopicPartition
@@ -184,12 +185,11 @@ class GroupStorage:
         if where.zookeeper:
             self._commit_to_zookeeper(group, offsets)
         if where.kafka:
-            request = requests.commit_request_v1(group, offsets)
-            _raise_any(self._coordinator(group, request))
+            _raise_any(self._coordinator(group, requests.commit_request(group, offsets)))
 
     def _commit_to_zookeeper(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         if self._zk is None:
-            _raise_any(self.any_broker(requests.commit_request_v0(group, offsets)))
+            _raise_any(self.any_broker(requests.commit_request(group, offsets, version=0)))
             return
         for tp, offset in offsets.items():
             nodes.store_offset(self._zk, group, tp, offset)
@@ -203,24 +203,17 @@ class GroupStorage:
         wanted = list(dict.fromkeys(partitions))
         if not wanted or self._delete_offsets(group, wanted):
             return
-        topics = [
-            schemas.OffsetCommitTopic(
-                topic,
-                [
-                    schemas.OffsetCommitPartition(number, NO_OFFSET, "", timestamp=_LONG_AGO_MS)
-                    for number, _ in listed
-                ],
-            )
-            for topic, listed in requests.by_topic(dict.fromkeys(wanted)).items()
-        ]
-        _raise_any(self._coordinator(group, schemas.OffsetCommitRequest(group, topics)))
+        none = dict.fromkeys(wanted, NO_OFFSET)
+        request = requests.commit_request(group, none, timestamp=_LONG_AGO_MS)
+        _raise_any(self._coordinator(group, request))
 
     def _delete_offsets(self, group: str, partitions: list[TopicPartition]) -> bool:
         """Whether the coordinator has deleted them: only later releases do."""
-        topics = [
-            OffsetDeleteTopic(topic, [OffsetDeletePartition(number) for number, _ in listed])
-            for topic, listed in requests.by_topic(dict.fromkeys(partitions)).items()
-        ]
+        topics = requests.nested(
+            dict.fromkeys(partitions),
+            OffsetDeleteTopic,
+            lambda number, _: OffsetDeletePartition(number),
+        )
         try:
             response = self._cluster.call(
                 self.coordinator(group), OffsetDeleteRequest(group, topics)
@@ -319,7 +312,7 @@ class GroupStorage:
         """Waits while the offsets topic is being created."""
         return self._until_answered(lambda: self._cluster.coordinator(group))
 
-    def any_broker(self, request: Any) -> Any:
+    def any_broker(self, request: object) -> Response:
         """The answer of the first broker that gives one. Raises the last error."""
         failure: Exception | None = None
         for entry in self._cluster.refresh().brokers:
@@ -329,10 +322,10 @@ class GroupStorage:
                 failure = error
         raise failure or NoBrokerError("no broker is known")
 
-    def _coordinator(self, group: str, request: Any) -> Any:
+    def _coordinator(self, group: str, request: object) -> Response:
         """The coordinator's answer, once it is one and has loaded the group's offsets."""
 
-        def ask() -> Any:
+        def ask() -> Response:
             response = self._cluster.call(self._cluster.coordinator(group), request)
             for entry in requests.flatten(response.topics).values():
                 if entry.error in _NOT_NOW:
@@ -355,7 +348,7 @@ def _may_pass(error: Exception) -> bool:
 
 
 def _stored(
-    call: Callable[[Any], Any], group: str, partitions: list[TopicPartition], version: int = 1
+    call: Call, group: str, partitions: list[TopicPartition], version: int = 1
 ) -> dict[TopicPartition, int]:
     if not partitions:
         return {}
@@ -366,7 +359,7 @@ def _stored(
     }
 
 
-def _raise_any(response: Any) -> None:
+def _raise_any(response: schemas.OffsetCommitResponse) -> None:
     for tp, code in requests.commit_results(response).items():
         if code != NO_ERROR:
             raise_for_code(code, f"The offset of {tp} was not stored: {for_code(code)}")

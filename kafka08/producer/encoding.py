@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import repeat
-from typing import Any
 
 from kafka08._native import load
 from kafka08.message.batch import NO_PRODUCER, Batch
@@ -42,7 +41,7 @@ def plain_entries(values: Fields, keys: Fields | None, numbered: bool) -> bytes:
 
 
 entries = plain_entries
-native: Any = load("encode")
+native = load("encode")
 if native is not None:
     entries = native.entries
 
@@ -130,6 +129,6 @@ def _put_varint(out: bytearray, number: int) -> None:
 
 
 records = plain_records
-native_records: Any = load("batches")
+native_records = load("batches")
 if native_records is not None:
     records = native_records.records

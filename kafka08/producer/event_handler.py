@@ -10,7 +10,7 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient
@@ -28,7 +28,7 @@ from kafka08.producer.errors import FailedToSendMessageError
 from kafka08.producer.partitioners import Partitioner
 from kafka08.producer.scala_metrics import ScalaProducerMetrics
 from kafka08.producer.serializers import Encoder
-from kafka08.protocol.schemas import NO_LEADER, PartitionMetadata
+from kafka08.protocol.schemas import NO_LEADER, PartitionMetadata, ProduceResponse
 from kafka08.runtime import Runtime
 
 logger = logging.getLogger("kafka.producer.async.DefaultEventHandler")
@@ -39,18 +39,18 @@ class KeyedMessage(NamedTuple):
     """A message to send. ``part_key`` replaces ``key`` for partitioning; it is not stored."""
 
     topic: str
-    value: Any
-    key: Any = None
-    part_key: Any = None
+    value: object
+    key: object = None
+    part_key: object = None
 
     @property
-    def partition_key(self) -> Any:
+    def partition_key(self) -> object:
         return self.key if self.part_key is None else self.part_key
 
 
 class _Serialised(NamedTuple):
     topic: str
-    partition_key: Any
+    partition_key: object
     entry: tuple[bytes | None, bytes | None]
 
 
@@ -200,7 +200,7 @@ class EventHandler:
             batch.setdefault(TopicPartition(topic, chosen.partition), []).append(message)
         return batches
 
-    def _choose(self, topic: str, key: Any, partitions: Sequence[PartitionMetadata]) -> int:
+    def _choose(self, topic: str, key: object, partitions: Sequence[PartitionMetadata]) -> int:
         """The partition, as an index into ``partitions``."""
         if key is not None:
             index = self._partitioner(key, len(partitions))
@@ -261,7 +261,7 @@ class EventHandler:
         return encode_set((message.entry for message in messages), codec)
 
     def _failures(
-        self, response: Any, batch: dict[TopicPartition, list[_Serialised]]
+        self, response: ProduceResponse, batch: dict[TopicPartition, list[_Serialised]]
     ) -> list[TopicPartition]:
         codes = {tp: entry.error for tp, entry in requests.flatten(response.topics).items()}
         failed = [tp for tp in batch if codes.get(tp, -1) != NO_ERROR]

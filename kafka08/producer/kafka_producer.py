@@ -79,7 +79,7 @@ class KafkaProducer:
 
     def __init__(
         self,
-        properties: Mapping[str, Any] | None = None,
+        properties: Mapping[str, object] | None = None,
         *,
         key_serializer: Encoder | str | None = None,
         value_serializer: Encoder | str | None = None,
@@ -176,8 +176,8 @@ class KafkaProducer:
     def send(
         self,
         topic: str,
-        value: Any = None,
-        key: Any = None,
+        value: object = None,
+        key: object = None,
         partition: int | None = None,
         callback: Callback | None = None,
         timestamp: int | None = None,

@@ -13,7 +13,6 @@ import os
 import weakref
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 from kafka08.client.cluster import ClusterClient, parse_broker_list
 from kafka08.client.security import runtime_for
@@ -82,7 +81,7 @@ class Producer:
         key_encoder: Encoder | None = None,
         runtime: Runtime | None = None,
         channel: Connect = Channel,
-        handler: Any = None,
+        handler: EventHandler | None = None,
     ) -> None:
         self.config = config
         self._runtime = runtime or runtime_for(config)

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import Any
 
-from kafka08.client.requests import flatten
+from kafka08.client.requests import Response, flatten
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError, ProtocolError, RequestTimedOutError, for_code
 from kafka08.producer.accumulator import Accumulator, PartitionBatches
 from kafka08.producer.batch import ProducerBatch
-from kafka08.producer.connection import PipelinedConnection
+from kafka08.producer.connection import Outstanding, PipelinedConnection
 from kafka08.producer.encoding import encode_batch, encode_records
 from kafka08.producer.errors import DisconnectedError
 from kafka08.producer.kafka_config import KafkaProducerConfig, parse_acks, seconds
@@ -236,7 +235,7 @@ class Sender:
     def _request(self, parts: list[PartitionBatches]) -> schemas.ProduceRequest:
         topics: dict[str, list[schemas.ProducePartition]] = {}
         for queue, batches in parts:
-            data: Any = self._encode([batch for batch in batches if not batch.done], queue.codec)
+            data = self._encode([batch for batch in batches if not batch.done], queue.codec)
             topic, partition = queue.tp
             topics.setdefault(topic, []).append(schemas.ProducePartition(partition, data))
         return schemas.ProduceRequest(
@@ -269,7 +268,9 @@ class Sender:
         finally:
             connection.close()
 
-    def _answered(self, lane: Lane, entries: dict[TopicPartition, Any], asked: Any) -> None:
+    def _answered(
+        self, lane: Lane, entries: dict[TopicPartition, Response], asked: Outstanding
+    ) -> None:
         parts: list[PartitionBatches] = asked.context
         now = self._clock.monotonic()
         self._metrics.answered(lane.node, now - asked.sent, now)
@@ -390,7 +391,9 @@ def _chained(columns: list[tuple[list[bytes | None] | None, int]]) -> list[bytes
     return [cell for cells, rows in columns for cell in cells or [None] * rows]
 
 
-def _entries_for(parts: list[PartitionBatches], response: Any) -> dict[TopicPartition, Any]:
+def _entries_for(
+    parts: list[PartitionBatches], response: Response
+) -> dict[TopicPartition, Response]:
     entries = flatten(response.topics)
     if any(part.queue.tp not in entries for part in parts):
         raise ProtocolError("a response without some of the requested partitions")

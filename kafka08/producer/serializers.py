@@ -30,7 +30,7 @@ PARTITIONERS: dict[str, Partitioner] = {
 }
 
 
-def identity(value: Any) -> bytes | None:
+def identity(value: object) -> bytes | None:
     """kafka.serializer.DefaultEncoder. Raises TypeError for other types than bytes."""
     if value is None or isinstance(value, bytes):
         return value
@@ -90,7 +90,7 @@ def serializer_of(given: Encoder | str | None) -> Encoder | None:
     return given
 
 
-def serialized(what: str, data: Any, serializer: Encoder | None) -> bytes | None:
+def serialized(what: str, data: object, serializer: Encoder | None) -> bytes | None:
     """A key or value serialised by ``serializer``. Raises SerializationError."""
     if serializer is not None:
         try:

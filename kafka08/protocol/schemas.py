@@ -44,7 +44,7 @@ class Sized(Protocol):
     def __len__(self) -> int: ...
 
 
-record_bytes = Annotated[memoryview, Records("message set")]
+record_bytes = Annotated[bytes | bytearray | memoryview, Records("message set")]
 sized_bytes = Annotated[Sized, Records("message set")]
 
 

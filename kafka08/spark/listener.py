@@ -24,8 +24,9 @@ from pyspark.sql.streaming.listener import (
 from kafka08.client.security import runtime_for
 from kafka08.common import TopicPartition
 from kafka08.consumer.config import ConsumerConfig
+from kafka08.consumer.group import zookeeper_session
+from kafka08.consumer.offset_store import OffsetStore
 from kafka08.errors import ConfigError
-from kafka08.spark.member import group_offsets, zookeeper_of
 from kafka08.spark.source_plan import from_json
 from zk.registry import live_brokers
 
@@ -119,9 +120,10 @@ class _Store:
 
     def __init__(self, config: ConsumerConfig) -> None:
         self._tries = config.offsets_commit_max_retries
-        self._zk = zookeeper_of(config)
+        runtime = runtime_for(config)
+        self._zk = zookeeper_session(config, runtime)
         brokers = partial(live_brokers, self._zk, config.security_protocol)
-        self._store = group_offsets(config, self._zk, brokers, runtime_for(config))
+        self._store = OffsetStore(config, self._zk, brokers, runtime=runtime)
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         if not self._store.commit(offsets, self._tries):

@@ -13,49 +13,25 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from kafka08.client.cluster import Endpoint
-from kafka08.client.offsets import ZooKeeperOffsets
 from kafka08.client.security import runtime_for
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import TopicPartition
 from kafka08.consumer.assignors import Assignment, assignor_for, thread_ids
 from kafka08.consumer.config import SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import generate_consumer_id
 from kafka08.consumer.errors import PartitionOwnedError
-from kafka08.consumer.group import GroupNodes, GroupView, share_of
-from kafka08.consumer.offset_store import OffsetStore, coordinator_offsets
+from kafka08.consumer.group import GroupNodes, GroupView, share_of, zookeeper_session
+from kafka08.consumer.offset_store import OffsetStore
 from kafka08.errors import KafkaError
-from kafka08.runtime import Event, Loop, Runtime
+from kafka08.runtime import Loop, Runtime
 from kafka08.spark.offsets import LogOffsetReader
 from kafka08.spark.planner import Range
 from kafka08.spark.progress import BatchProgress
-from kafka08.zookeeper import access_of
-from zk.client import SessionState, ZkClient
+from zk.client import SessionState
 from zk.znodes import STATIC, ConsumerRegistration
 
 logger = logging.getLogger("kafka08.spark.member")
 
 POLL_S = 0.5
-
-
-def zookeeper_of(config: ConsumerConfig) -> ZkClient:
-    """Raises ZkConnectionError."""
-    return ZkClient(
-        config.zookeeper_connect,
-        session_timeout_ms=config.zookeeper_session_timeout_ms,
-        connection_timeout_ms=config.zookeeper_connection_timeout_ms,
-        access=access_of(config),
-    ).start()
-
-
-def group_offsets(
-    config: ConsumerConfig,
-    zk: ZkClient,
-    brokers: Callable[[], Sequence[Broker]],
-    runtime: Runtime,
-    stopping: Event | None = None,
-) -> OffsetStore:
-    """The offsets of the group, over connections of their own."""
-    coordinator = coordinator_offsets(config, brokers, stopping=stopping, runtime=runtime)
-    return OffsetStore(config, ZooKeeperOffsets(zk, config.group_id), coordinator, runtime)
 
 
 class DriverMember:
@@ -86,7 +62,7 @@ class DriverMember:
         self._idle = self._runtime.event()
         self._stopping = self._runtime.event()
         self._session_lost = False
-        self._zk = zk or zookeeper_of(config)
+        self._zk = zk or zookeeper_session(config, self._runtime)
         self._group = GroupNodes(
             self._zk,
             config.group_id,
@@ -94,8 +70,12 @@ class DriverMember:
             self._on_change,
             protocol=config.security_protocol,
         )
-        self._store = group_offsets(
-            config, self._zk, self._group.brokers, self._runtime, self._stopping
+        self._store = OffsetStore(
+            config,
+            self._zk,
+            self._group.brokers,
+            stopping=self._stopping,
+            runtime=self._runtime,
         )
         self._assign = assignor_for(config.partition_assignment_strategy)
         self._threads = dict.fromkeys(thread_ids(self.consumer_id, max(topics.values())))

@@ -13,6 +13,7 @@ from functools import partial
 
 from kafka08.client import log_offsets
 from kafka08.client.cluster import ClusterClient
+from kafka08.client.requests import Call
 from kafka08.client.retry import Retry
 from kafka08.client.routing import Answers, ask_leaders, by_leader
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition
@@ -169,7 +170,7 @@ class LogOffsetReader:
     def _offsets(
         self,
         times: Mapping[TopicPartition, int],
-        ask: Callable[[log_offsets.Call, Mapping[TopicPartition, int]], Answers],
+        ask: Callable[[Call, Mapping[TopicPartition, int]], Answers],
     ) -> dict[TopicPartition, int]:
         missing = dict(times)
         found: dict[TopicPartition, int] = {}

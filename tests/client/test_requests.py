@@ -36,8 +36,8 @@ def test_times() -> None:
 
 
 def test_commit_requests() -> None:
-    v0 = requests.commit_request_v0("g", {T0: 5}, "m")
-    v1 = requests.commit_request_v1("g", {T0: 5})
+    v0 = requests.commit_request("g", {T0: 5}, "m", version=0)
+    v1 = requests.commit_request("g", {T0: 5})
     assert round_trip(v0) == v0
     assert round_trip(v1) == v1
     assert (v1.generation, v1.member_id) == (-1, "")

@@ -7,7 +7,7 @@ import pytest
 from kafka08.common import Broker, TopicPartition, fetcher_number
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.errors import ConsumerTimeoutError
-from kafka08.consumer.fetcher import FetcherManager
+from kafka08.consumer.fetcher import ConsumerFetcherManager
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.errors import MessageSizeTooLargeError
 from kafka08.protocol import schemas
@@ -24,7 +24,7 @@ class Rig:
         self.cluster = FakeCluster(BROKERS)
         self.cluster.create("t", 2)
         config = ConsumerConfig(group_id="g", zookeeper_connect="z", **settings)
-        self.manager = FetcherManager(
+        self.manager = ConsumerFetcherManager(
             "g_c",
             config,
             lambda: BROKERS,

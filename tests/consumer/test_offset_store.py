@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from kafka08.client.offsets import ZooKeeperOffsets
 from kafka08.common import TopicPartition
 from kafka08.consumer.config import ConsumerConfig
-from kafka08.consumer.offset_store import OffsetStore, coordinator_offsets
+from kafka08.consumer.offset_store import OffsetStore
 from kafka08.errors import OffsetMetadataTooLargeError
 from kafka08.metrics.meters import Meter
 from kafka08.protocol import schemas
@@ -38,21 +37,16 @@ class Rig:
         self.answers: list[dict[TopicPartition, int] | Exception] = []
         self.cluster.script = self._answer
         self.stopping = self.runtime.event()
-        zookeeper = ZooKeeperOffsets(Session(self.ensemble), "g")
-        coordinator = coordinator_offsets(
+        self.meters = (Meter(), Meter())
+        zk: Any = Session(self.ensemble)
+        self.store = OffsetStore(
             config,
+            zk,
             lambda: list(self.cluster.brokers.values()),
             stopping=self.stopping,
             runtime=self.runtime,
             channel=self.cluster.channel,
-        )
-        self.meters = [Meter() for _ in range(2)]
-        self.store = OffsetStore(
-            config,
-            zookeeper,
-            coordinator,
-            self.runtime,
-            *self.meters,
+            meters=self.meters,
         )
 
     def _answer(self, port: int, request: Any) -> Any:

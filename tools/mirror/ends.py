@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
-from kafka08.client.cluster import Endpoint, parse_broker_list
+from kafka08.client.cluster import Endpoint, endpoints_of, parse_broker_list
 from kafka08.client.security import ClientSecurity, runtime_for
 from kafka08.consumer.config import ConsumerConfig
+from kafka08.consumer.group import zookeeper_session
 from kafka08.network.channel import Channel
 from kafka08.protocol.negotiation import NoApiVersionsError
-from kafka08.zookeeper import access_of
+from kafka08.runtime import ThreadRuntime
 from zk import registry
-from zk.client import ZkClient
 
 logger = logging.getLogger("kafka.tools.MirrorMaker$")
 
@@ -106,17 +107,8 @@ def source(name: str, settings: dict[str, str], *, is_later: bool) -> End:
 
     def brokers() -> list[Endpoint]:
         config = ConsumerConfig.from_properties(settings)
-        client = ZkClient(
-            config.zookeeper_connect,
-            session_timeout_ms=config.zookeeper_session_timeout_ms,
-            connection_timeout_ms=config.zookeeper_connection_timeout_ms,
-            access=access_of(config),
-        ).start()
-        try:
-            found = registry.live_brokers(client, config.security_protocol.upper())
-        finally:
-            client.close()
-        return [(each.host, each.port) for each in found]
+        with closing(zookeeper_session(config, ThreadRuntime())) as client:
+            return endpoints_of(registry.live_brokers(client, config.security_protocol.upper()))
 
     return End(name, settings, brokers, _asker(settings), is_later)
 
