@@ -1,18 +1,26 @@
 """Runs one task on a thread: start it, step it until it is stopped or fails, end it.
 
-Subclasses define a step. A task that fails ends, and its error is kept.
+Subclasses define a step. A task that fails ends, and its error is kept. Before a task waits for
+topics, ``await_topics`` checks that they exist.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from kafka08.connect.interface import Context, JobTask, Task
+from kafka08.client.cluster import ClusterClient
+from kafka08.client.retry import Retry
+from kafka08.connect.interface import ConnectError, Context, JobTask, Task
+from kafka08.errors import KafkaError
 from kafka08.runtime import Event, Runtime
 from kafka08.runtime import Task as TaskHandle
 
 logger = logging.getLogger("org.apache.kafka.connect.runtime.WorkerTask")
+
+
+WAIT_S = 10.0
+PAUSE_S = 0.2
 
 
 class Runner:
@@ -79,6 +87,9 @@ class Runner:
 
     # --- for subclasses
 
+    def _now(self) -> float:
+        return self._runtime.clock.monotonic()
+
     def begin(self) -> None:
         """Called after the task was started."""
 
@@ -97,3 +108,26 @@ class JobRunner(Runner):
 
     def step(self) -> None:
         self._task.run()
+
+
+def await_topics(
+    cluster: ClusterClient, topics: Iterable[str], option: str, stopping: Event, runtime: Runtime
+) -> None:
+    """Request the topics' metadata, by which brokers may create them, until they exist.
+
+    Raises ConnectError, which names option and value.
+    """
+    names = list(topics)
+
+    def ask() -> None:
+        cluster.refresh(names)
+        for name in names:
+            cluster.partitions(name)
+
+    try:
+        Retry(runtime, PAUSE_S, patience=WAIT_S, stopping=stopping).run(ask)
+    except (OSError, KafkaError) as error:
+        if not stopping.is_set():
+            raise ConnectError(
+                f"{option} has value {','.join(names)}, but some topics cannot be used: {error}"
+            ) from error

@@ -18,8 +18,7 @@ from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition, java_string_ha
 from kafka08.connect.config import SinkConfig
 from kafka08.connect.converters import Converter
 from kafka08.connect.interface import DataError, RetriableError, SinkRecord, SinkTask
-from kafka08.connect.runner import Runner
-from kafka08.connect.topics import await_topics
+from kafka08.connect.runner import Runner, await_topics
 from kafka08.consumer.assigned import AssignedConsumer
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.errors import ConsumerTimeoutError
@@ -78,9 +77,6 @@ class SinkRunner(Runner):
         self._offsets: dict[TopicPartition, int] = {}
         self._uncommitted: dict[TopicPartition, int] = {}
         self._next_flush = self._next_discovery = 0.0
-
-    def _now(self) -> float:
-        return self._runtime.clock.monotonic()
 
     # --- partitions
 

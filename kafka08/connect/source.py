@@ -56,9 +56,6 @@ class SourceRunner(Runner):
         self._producer = self._delivery.make_producer()
         self._next_flush = self._now() + self._delivery.flush_interval
 
-    def _now(self) -> float:
-        return self._runtime.clock.monotonic()
-
     def step(self) -> None:
         records = self._task.poll()
         for record in records:

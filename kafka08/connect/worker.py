@@ -25,10 +25,9 @@ from kafka08.connect.interface import (
     Task,
 )
 from kafka08.connect.offsets import OffsetFile
-from kafka08.connect.runner import JobRunner, Runner
+from kafka08.connect.runner import JobRunner, Runner, await_topics
 from kafka08.connect.sink import SinkRunner, Supply
 from kafka08.connect.source import PRODUCER, Delivery, SourceRunner
-from kafka08.connect.topics import await_topics
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.producer.kafka_config import KafkaProducerConfig

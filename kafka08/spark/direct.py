@@ -21,7 +21,7 @@ from kafka08.spark.offsets import behind
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range, cap_each, rate_limits
 from kafka08.spark.rdd import Elements, PlannedRDD, make_rdd
-from kafka08.spark.streams import BatchPlanner, KafkaDStream, StreamRun, conf_of, planned_stream
+from kafka08.spark.streams import BatchPlanner, StreamRun, conf_of
 
 logger = logging.getLogger("kafka08.spark.direct")
 
@@ -124,13 +124,3 @@ class DirectPlanner(BatchPlanner[DirectRun]):
         )
         ends = cap_each(start, latest, limits)
         return [Range(*tp, start[tp], ends[tp]) for tp in sorted(start)], leaders
-
-
-def direct_stream(
-    ssc: StreamingContext,
-    params: SourceParams,
-    offsets: dict[TopicPartition, int],
-    elements: Elements,
-) -> KafkaDStream:
-    """The stream that begins at ``offsets``."""
-    return planned_stream(ssc, DirectPlanner(ssc, params, offsets, elements))

@@ -26,14 +26,14 @@ from kafka08.errors import (
     LeaderNotAvailableError,
     UnknownTopicOrPartitionError,
 )
-from kafka08.spark.direct import direct_stream
+from kafka08.spark.direct import DirectPlanner
 from kafka08.spark.errors import JobError
 from kafka08.spark.offsets import LogOffsetReader
 from kafka08.spark.params import SourceParams, source_params
 from kafka08.spark.planner import Range
 from kafka08.spark.rdd import Elements, KafkaRDD, attempts, make_rdd
 from kafka08.spark.receiver import group_stream
-from kafka08.spark.streams import KafkaDStream, KafkaTransformedDStream
+from kafka08.spark.streams import KafkaDStream, KafkaTransformedDStream, planned_stream
 from kafka08.spark.values import (
     Broker,
     Decoder,
@@ -122,9 +122,8 @@ class KafkaUtils:
             offsets = _given(topics, fromOffsets)
         else:
             offsets = _starting_offsets(topics, params)
-        return direct_stream(
-            ssc, params, offsets, Elements(keyDecoder, valueDecoder, messageHandler)
-        )
+        elements = Elements(keyDecoder, valueDecoder, messageHandler)
+        return planned_stream(ssc, DirectPlanner(ssc, params, offsets, elements))
 
     @staticmethod
     def createRDD(

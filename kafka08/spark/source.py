@@ -45,24 +45,29 @@ def tasks(planner: SourcePlanner, start: Offsets, end: Offsets) -> list[InputPar
     ]
 
 
-def run(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """Spark makes one partition with the value None where there is none."""
-    if partition.value is None:
-        return
-    planned: PlannedRange = partition.value
-    context = TaskContext.get()
-    first = context is None or context.attemptNumber() == 0
-    # Messages have no time of their own. Were the column null, ``withWatermark("timestamp")`` would
-    # drop all rows without a word.
-    leader = planned.leader if first else None
-    yield from read_range(options, planned.wanted, leader, timestamp_ms=planned.planned_ms)
-
-
-class BatchReader(DataSourceReader):
-    """Reads the log between ``startingOffsets`` and ``endingOffsets``; planned once."""
+class RangeTasks:
+    """The tasks of a query, each of which reads a planned range."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Spark makes one partition with the value None where there is none."""
+        if partition.value is None:
+            return
+        planned: PlannedRange = partition.value
+        context = TaskContext.get()
+        first = context is None or context.attemptNumber() == 0
+        leader = planned.leader if first else None
+        # Messages have no time of their own. Were the column null, ``withWatermark("timestamp")``
+        # would drop all rows without a word.
+        yield from read_range(
+            self._options, planned.wanted, leader, timestamp_ms=planned.planned_ms
+        )
+
+
+class BatchReader(RangeTasks, DataSourceReader):
+    """Reads the log between ``startingOffsets`` and ``endingOffsets``; planned once."""
 
     def partitions(self) -> list[InputPartition]:
         planner = SourcePlanner(self._options)
@@ -71,15 +76,12 @@ class BatchReader(DataSourceReader):
         finally:
             planner.close()
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return run(self._options, partition)
 
-
-class SourceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class SourceStreamReader(RangeTasks, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Everything from ``startingOffsets`` on, in batches."""
 
     def __init__(self, options: SourceOptions) -> None:
-        self._options = options
+        super().__init__(options)
         self._made: SourcePlanner | None = None
         self._initial: OffsetsJson | None = None
         self._target: Offsets | None = None
@@ -128,9 +130,6 @@ class SourceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> list[InputPartition]:
         return tasks(self._planner, from_json(start), from_json(end))
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return run(self._options, partition)
 
     def commit(self, end: OffsetsJson) -> None:
         """The checkpoint keeps the offsets; see ``listener`` for a group's."""

@@ -8,7 +8,7 @@ import pytest
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.connect.interface import ConnectError
-from kafka08.connect.topics import WAIT_S, await_topics
+from kafka08.connect.runner import WAIT_S, await_topics
 from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
