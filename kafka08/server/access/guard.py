@@ -7,7 +7,6 @@ has the rule of each API. The sender is the peer of the current connection.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from kafka08.common import ANONYMOUS
 from kafka08.network.peer import current_peer
@@ -16,29 +15,38 @@ from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
 from kafka08.security.acls import CLUSTER, Operation, ResourceType
 from kafka08.security.authorizer import AclAuthorizer, Requester
-from kafka08.server.requests.dispatch import Handler
+from kafka08.server.requests.dispatch import Handler, Message
 from kafka08.server.requests.long_work import in_turns_if_many
 
 _UNKNOWN = Requester(ANONYMOUS, "")
 
 
 class Check:
-    """The authorizer, asked about one request."""
+    """One request on its way to the handler, and the authorizer, asked about it."""
 
-    __slots__ = ("_authorizer", "_began", "_request", "_requester", "_runtime")
+    __slots__ = ("_authorizer", "_began", "_requester", "_runtime", "handler", "header")
 
     def __init__(
-        self, runtime: Runtime, authorizer: AclAuthorizer, requester: Requester, request: str
+        self, runtime: Runtime, authorizer: AclAuthorizer, handler: Handler, header: RequestHeader
     ) -> None:
         self._runtime = runtime
         self._authorizer = authorizer
-        self._requester = requester
-        self._request = request
+        self._requester = _requester()
         self._began = authorizer.changes
+        self.handler = handler
+        self.header = header
+
+    def handle(self, request: Message) -> Message:
+        """The handler's answer to the allowed part of the request."""
+        return self.handler.handle(self.header, request)
+
+    def failure(self, request: Message, code: int) -> Message:
+        return self.handler.failure(self.header, request, code)
 
     def allows(self, operation: Operation, kind: ResourceType, name: str) -> bool:
         """The decision, which goes into the audit log."""
-        return self._authorizer.authorize(self._requester, operation, kind, name, self._request)
+        api = APIS[self.handler.key].name
+        return self._authorizer.authorize(self._requester, operation, kind, name, api)
 
     def allows_on_cluster(self, operation: Operation) -> bool:
         return self.allows(operation, CLUSTER.type, CLUSTER.name)
@@ -74,10 +82,7 @@ class Check:
         return self._authorizer.changes != self._began
 
 
-Message = Any
-"""A request of the API, its answer, or a part of either."""
-
-Rule = Callable[[Check, Handler, RequestHeader, Message], Message]
+Rule = Callable[[Check, Message], Message]
 """Serves a request with the API's handler, as far as that is allowed; returns the answer."""
 
 
@@ -93,11 +98,9 @@ class Guarded:
         self._rule = rule
         self._runtime = runtime
         self._authorizer = authorizer
-        self._name = APIS[handler.key].name
 
     def handle(self, header: RequestHeader, request: Message) -> Message:
-        check = Check(self._runtime, self._authorizer, _requester(), self._name)
-        return self._rule(check, self._handler, header, request)
+        return self._rule(Check(self._runtime, self._authorizer, self._handler, header), request)
 
     def failure(self, header: RequestHeader, request: Message, code: int) -> Message:
         return self._handler.failure(header, request, code)

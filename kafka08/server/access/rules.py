@@ -20,11 +20,10 @@ from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol import schemas as s
 from kafka08.protocol.registry import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
-from kafka08.protocol.schemas import RequestHeader
 from kafka08.security.acls import CLUSTER_NAME, Operation, ResourceType
-from kafka08.server.access.guard import Check, Message, Rule
+from kafka08.server.access.guard import Check, Rule
 from kafka08.server.apis.metadata import MetadataApi
-from kafka08.server.requests.dispatch import Handler
+from kafka08.server.requests.dispatch import Message
 
 TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
 TOPIC_CODE, GROUP_CODE, CLUSTER_CODE = (
@@ -91,18 +90,18 @@ _GROUP_OF: Name = attrgetter("group")
 # --- for several APIs
 
 
-def _open(check: Check, handler: Handler, header: RequestHeader, request: Message) -> Message:
+def _open(check: Check, request: Message) -> Message:
     """Anybody may."""
-    return handler.handle(header, request)
+    return check.handle(request)
 
 
 def _whole(operation: Operation, kind: ResourceType, name_of: Name, code: int) -> Rule:
     """The whole request is about one resource."""
 
-    def rule(check: Check, handler: Handler, header: RequestHeader, request: Message) -> Message:
+    def rule(check: Check, request: Message) -> Message:
         if check.allows(operation, kind, name_of(request)):
-            return handler.handle(header, request)
-        return handler.failure(header, request, code)
+            return check.handle(request)
+        return check.failure(request, code)
 
     return rule
 
@@ -112,9 +111,9 @@ def _of_cluster(operation: Operation) -> Rule:
 
 
 def _between_brokers(refusal: Callable[[int], Message]) -> Rule:
-    def rule(check: Check, handler: Handler, header: RequestHeader, request: Message) -> Message:
+    def rule(check: Check, request: Message) -> Message:
         if check.allows_on_cluster(Operation.CLUSTER_ACTION):
-            return handler.handle(header, request)
+            return check.handle(request)
         return refusal(CLUSTER_CODE)
 
     return rule
@@ -123,12 +122,10 @@ def _between_brokers(refusal: Callable[[int], Message]) -> Rule:
 def _of_group(operation: Operation, rule: Rule) -> Rule:
     """``rule`` for the topics, if the operation is allowed on the group."""
 
-    def of_group(
-        check: Check, handler: Handler, header: RequestHeader, request: Message
-    ) -> Message:
+    def of_group(check: Check, request: Message) -> Message:
         if check.allows(operation, GROUP, request.group):
-            return rule(check, handler, header, request)
-        return handler.failure(header, request, GROUP_CODE)
+            return rule(check, request)
+        return check.failure(request, GROUP_CODE)
 
     return of_group
 
@@ -136,12 +133,10 @@ def _of_group(operation: Operation, rule: Rule) -> Rule:
 def _as_broker_or(rule: Rule) -> Rule:
     """``rule`` for clients; replicas, and brokers that ask in a role of their own (-2), may."""
 
-    def as_broker(
-        check: Check, handler: Handler, header: RequestHeader, request: Message
-    ) -> Message:
+    def as_broker(check: Check, request: Message) -> Message:
         if request.replica_id != s.CONSUMER_REPLICA_ID and check.is_broker():
-            return handler.handle(header, request)
-        return rule(check, handler, header, request)
+            return check.handle(request)
+        return rule(check, request)
 
     return as_broker
 
@@ -155,16 +150,15 @@ def _split(
 ) -> Rule:
     """The list ``field`` of the request is served in part; the answer has the same field."""
 
-    def rule(check: Check, handler: Handler, header: RequestHeader, request: Message) -> Message:
+    def rule(check: Check, request: Message) -> Message:
         refused = check.refused(operation, kind, map(name_of, getattr(request, field)))
-        return _serve_part(handler, header, request, field, name_of, refused, code)
+        return _serve_part(check, request, field, name_of, refused, code)
 
     return rule
 
 
 def _serve_part(
-    handler: Handler,
-    header: RequestHeader,
+    check: Check,
     request: Message,
     field: str,
     name_of: Name,
@@ -173,11 +167,11 @@ def _serve_part(
 ) -> Message:
     """The handler's answer without the ``refused`` elements, and its failures for those."""
     if not refused:
-        return handler.handle(header, request)
+        return check.handle(request)
     allowed, others = _divided(getattr(request, field), name_of, refused)
-    answer = handler.handle(header, request._replace(**{field: allowed})) if allowed else None
+    answer = check.handle(request._replace(**{field: allowed})) if allowed else None
     # Fails without an answer where the wire has none: for a produce request with acks 0.
-    refusal = handler.failure(header, request._replace(**{field: others}), code)
+    refusal = check.failure(request._replace(**{field: others}), code)
     if answer is None:
         return refusal
     return answer._replace(**{field: [*getattr(answer, field), *getattr(refusal, field)]})
@@ -197,15 +191,15 @@ def _divided(
 # --- data
 
 
-def _fetch(check: Check, handler: Handler, header: RequestHeader, request: Message) -> Message:
+def _fetch(check: Check, request: Message) -> Message:
     """A refusal does not wait for data. Rules may change while others wait: they count too."""
     if request.replica_id >= 0:
         if check.allows_on_cluster(Operation.CLUSTER_ACTION):
-            return handler.handle(header, request)
-        return handler.failure(header, request, CLUSTER_CODE)
+            return check.handle(request)
+        return check.failure(request, CLUSTER_CODE)
     refused = check.refused(Operation.READ, TOPIC, map(_TOPIC_OF, request.topics))
     asked = request._replace(max_wait_ms=0) if refused else request
-    answer = _serve_part(handler, header, asked, "topics", _TOPIC_OF, refused, TOPIC_CODE)
+    answer = _serve_part(check, asked, "topics", _TOPIC_OF, refused, TOPIC_CODE)
     if not check.is_outdated():
         return answer
     names = (each.topic for each in answer.topics if each.topic not in refused)
@@ -214,7 +208,7 @@ def _fetch(check: Check, handler: Handler, header: RequestHeader, request: Messa
         return answer
     kept, _ = _divided(answer.topics, _TOPIC_OF, late)
     _, others = _divided(request.topics, _TOPIC_OF, late)
-    refusal = handler.failure(header, request._replace(topics=others), TOPIC_CODE)
+    refusal = check.failure(request._replace(topics=others), TOPIC_CODE)
     return answer._replace(topics=[*kept, *refusal.topics])
 
 
@@ -229,7 +223,8 @@ def _metadata(cache: MetadataCache, creates_topics: bool) -> Rule:
         creates = creates_topics or topic == OFFSETS_TOPIC
         return creates and request.allow_auto_topic_creation and topic not in cache
 
-    def rule(check: Check, handler: Handler, header: RequestHeader, request: Message) -> Message:
+    def rule(check: Check, request: Message) -> Message:
+        handler, header = check.handler, check.header
         assert isinstance(handler, MetadataApi)
         if request.topics is None or (header.api_version == 0 and not request.topics):
             topics = handler.topics(header, request)
@@ -258,19 +253,17 @@ def _not_to_be_created(check: Check, topics: Collection[str]) -> frozenset[str]:
 # --- groups
 
 
-def _offset_fetch(
-    check: Check, handler: Handler, header: RequestHeader, request: Message
-) -> Message:
+def _offset_fetch(check: Check, request: Message) -> Message:
     if request.topics is None:
-        answer = handler.handle(header, request)
+        answer = check.handle(request)
         names = (each.topic for each in answer.topics)
         visible = check.visible(Operation.DESCRIBE, TOPIC, names)
         return answer._replace(topics=[each for each in answer.topics if each.topic in visible])
     refused = check.refused(Operation.DESCRIBE, TOPIC, map(_TOPIC_OF, request.topics))
     if not refused:
-        return handler.handle(header, request)
+        return check.handle(request)
     allowed, others = _divided(request.topics, _TOPIC_OF, refused)
-    answer = handler.handle(header, request._replace(topics=allowed))
+    answer = check.handle(request._replace(topics=allowed))
     refusals = [
         s.OffsetFetchTopicResponse(
             each.topic,
@@ -281,14 +274,12 @@ def _offset_fetch(
     return answer._replace(topics=[*answer.topics, *refusals])
 
 
-def _offset_delete(
-    check: Check, handler: Handler, header: RequestHeader, request: Message
-) -> Message:
+def _offset_delete(check: Check, request: Message) -> Message:
     refused = check.refused(Operation.READ, TOPIC, map(_TOPIC_OF, request.topics))
     if not refused:
-        return handler.handle(header, request)
+        return check.handle(request)
     allowed, others = _divided(request.topics, _TOPIC_OF, refused)
-    answer = handler.handle(header, request._replace(topics=allowed))
+    answer = check.handle(request._replace(topics=allowed))
     if answer.error:
         return answer
     refusals = [
@@ -301,18 +292,14 @@ def _offset_delete(
     return answer._replace(topics=[*answer.topics, *refusals])
 
 
-def _consumer_metadata(
-    check: Check, handler: Handler, header: RequestHeader, request: Message
-) -> Message:
+def _consumer_metadata(check: Check, request: Message) -> Message:
     if request.key_type != _GROUP_KEY or check.allows(Operation.DESCRIBE, GROUP, request.group):
-        return handler.handle(header, request)
+        return check.handle(request)
     return s.ConsumerMetadataResponse(GROUP_CODE, -1, "", -1)
 
 
-def _list_groups(
-    check: Check, handler: Handler, header: RequestHeader, request: Message
-) -> Message:
-    answer = handler.handle(header, request)
+def _list_groups(check: Check, request: Message) -> Message:
+    answer = check.handle(request)
     if check.visible(Operation.DESCRIBE, CLUSTER, [CLUSTER_NAME]):
         return answer
     visible = check.visible(Operation.DESCRIBE, GROUP, map(_GROUP_OF, answer.groups))
@@ -322,12 +309,10 @@ def _list_groups(
 # --- administration
 
 
-def _create_topics(
-    check: Check, handler: Handler, header: RequestHeader, request: Message
-) -> Message:
+def _create_topics(check: Check, request: Message) -> Message:
     names = list(map(_TOPIC_OF, request.topics))
     refused = _not_to_be_created(check, names)
-    return _serve_part(handler, header, request, "topics", _TOPIC_OF, refused, TOPIC_CODE)
+    return _serve_part(check, request, "topics", _TOPIC_OF, refused, TOPIC_CODE)
 
 
 def _by_resource(operation: Operation) -> Rule:
@@ -338,7 +323,7 @@ def _by_resource(operation: Operation) -> Rule:
             return check.allows(operation, TOPIC, asked.resource_name)
         return check.allows_on_cluster(operation)
 
-    def rule(check: Check, handler: Handler, header: RequestHeader, request: Message) -> Message:
+    def rule(check: Check, request: Message) -> Message:
         allowed, topics, others = [], [], []
         for asked in request.resources:
             if is_allowed(check, asked):
@@ -348,29 +333,25 @@ def _by_resource(operation: Operation) -> Rule:
             else:
                 others.append(asked)
         # An answer without resources is one to a request without any.
-        answer = handler.handle(header, request._replace(resources=allowed))
+        answer = check.handle(request._replace(resources=allowed))
         found = list(answer.resources)
         for refused, code in ((topics, TOPIC_CODE), (others, CLUSTER_CODE)):
-            found += handler.failure(header, request._replace(resources=refused), code).resources
+            found += check.failure(request._replace(resources=refused), code).resources
         return answer._replace(resources=found)
 
     return rule
 
 
-def _describe_log_dirs(
-    check: Check, handler: Handler, header: RequestHeader, request: Message
-) -> Message:
+def _describe_log_dirs(check: Check, request: Message) -> Message:
     if check.allows_on_cluster(Operation.DESCRIBE):
-        return handler.handle(header, request)
+        return check.handle(request)
     return a.DescribeLogDirsResponse(0, [])
 
 
-def _init_producer_id(
-    check: Check, handler: Handler, header: RequestHeader, request: Message
-) -> Message:
+def _init_producer_id(check: Check, request: Message) -> Message:
     """A sender that may write to some topic may do so idempotently, as since 2.8."""
     if check.allows_on_any(Operation.WRITE, TOPIC) or check.allows_on_cluster(
         Operation.IDEMPOTENT_WRITE
     ):
-        return handler.handle(header, request)
-    return handler.failure(header, request, CLUSTER_CODE)
+        return check.handle(request)
+    return check.failure(request, CLUSTER_CODE)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from kafka08.errors import KafkaError, code_of
 from kafka08.metrics.requests import RequestMeter, RequestMetrics
@@ -30,6 +30,10 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 _PRODUCE: Final = b"\0\0"
 _FETCH: Final = 1
 
+# A request of an API, its answer, or a part of either: each API has types of its own.
+Message: TypeAlias = Any
+Parts: TypeAlias = list[Any]  # of an encoded answer: bytes, and slices of files
+
 
 class Handler(Protocol):
     """One API in the versions 0 to ``last_version``, as far as the dispatcher's table goes.
@@ -42,8 +46,8 @@ class Handler(Protocol):
     key: int
     last_version: int
 
-    def handle(self, header: RequestHeader, request: Any) -> Any: ...
-    def failure(self, header: RequestHeader, request: Any, code: int) -> Any: ...
+    def handle(self, header: RequestHeader, request: Message) -> Message: ...
+    def failure(self, header: RequestHeader, request: Message, code: int) -> Message: ...
 
 
 def last_versions(handlers: Iterable[Handler]) -> dict[int, int]:
@@ -73,7 +77,7 @@ class Dispatcher:
         self._is_timed = is_timed
         self._now = runtime.clock.monotonic
 
-    def handle(self, frame: memoryview, address: str) -> list[Any] | None:
+    def handle(self, frame: memoryview, address: str) -> Parts | None:
         """Serve one request of the client at ``address``."""
         timer = self._throttle.timer
         if timer is None:
@@ -84,7 +88,7 @@ class Dispatcher:
         finally:
             timer.end()
 
-    def _handle_and_record(self, frame: memoryview, address: str) -> list[Any] | None:
+    def _handle_and_record(self, frame: memoryview, address: str) -> Parts | None:
         peer = current_peer.get() if self._is_timed else None
         if peer is None:
             meter, parts = self._handle(frame, address)
@@ -103,7 +107,7 @@ class Dispatcher:
             peer.unsent.append((meter, queued, local, waited, over))
         return parts
 
-    def _handle(self, frame: memoryview, address: str) -> tuple[RequestMeter, list[Any] | None]:
+    def _handle(self, frame: memoryview, address: str) -> tuple[RequestMeter, Parts | None]:
         # A long list takes long to decode, and its answer to encode. A produce request is mostly
         # long because of its messages, which are not decoded here.
         size = len(frame)
@@ -118,9 +122,7 @@ class Dispatcher:
             return meter, None
         return meter, encode_response(header.correlation_id, response, header.api_version)
 
-    def _handle_long(
-        self, frame: memoryview, address: str
-    ) -> tuple[RequestMeter, list[Any] | None]:
+    def _handle_long(self, frame: memoryview, address: str) -> tuple[RequestMeter, Parts | None]:
         with collector:
             with collector.at_rest():
                 header, request = self._runtime.blocking(self._decoder.decode, frame)
@@ -132,11 +134,11 @@ class Dispatcher:
             if response is None:
                 return meter, None
             answered = header.correlation_id, response, header.api_version
-            parts: list[Any] = self._runtime.blocking(encode_response, *answered)
+            parts: Parts = self._runtime.blocking(encode_response, *answered)
             del request, response, answered
             return meter, parts
 
-    def _meter(self, key: int, request: Any) -> RequestMeter:
+    def _meter(self, key: int, request: Message) -> RequestMeter:
         if key == _FETCH:
             is_follower = request.replica_id >= 0
             return self.metrics.fetch_follower if is_follower else self.metrics.fetch_consumer
@@ -145,11 +147,11 @@ class Dispatcher:
     def _handle_counted(
         self,
         header: RequestHeader,
-        request: Any,
+        request: Message,
         address: str,
         size: int,
-        encode: Callable[..., list[Any]],
-    ) -> list[Any] | None:
+        encode: Callable[..., Parts],
+    ) -> Parts | None:
         throttle, version = self._throttle, header.api_version
         response = self._answer(header, throttle.requested(header, request), address)
         parts = None if response is None else encode(header.correlation_id, response, version)
@@ -165,7 +167,7 @@ class Dispatcher:
             parts = encode(header.correlation_id, response, version)
         return parts
 
-    def _answer(self, header: RequestHeader, request: Any, address: str) -> Any:
+    def _answer(self, header: RequestHeader, request: Message, address: str) -> Message:
         if not self._is_logged:
             return self._serve(header, request)
         clock = self._runtime.clock
@@ -176,7 +178,7 @@ class Dispatcher:
         finally:
             request_log.completed(header, request, address, clock.monotonic() - started)
 
-    def _serve(self, header: RequestHeader, request: Any) -> Any:
+    def _serve(self, header: RequestHeader, request: Message) -> Message:
         handler = self._handlers[header.api_key]
         try:
             response = handler.handle(header, request)

@@ -23,9 +23,9 @@ def checks_of(rig: Rig) -> tuple[list[Check], Any, AclAuthorizer]:
     seen: list[Check] = []
     authorizer = AclAuthorizer([], False, AuditLog(rig.clock))
 
-    def rule(check: Check, handler: Any, header: RequestHeader, request: Any) -> Any:
+    def rule(check: Check, request: Any) -> Any:
         seen.append(check)
-        return handler.handle(header, request)
+        return check.handle(request)
 
     runtime: Any = rig.runtime
     (handler,) = guarded(
