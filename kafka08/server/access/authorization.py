@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.runtime import Runtime, Scheduler
@@ -34,7 +33,7 @@ class Authorization:
         self._store = AclStore(zk, runtime.sleep)
         self._changes = AclChanges(runtime, zk, self._store, self._authorizer)
 
-    def apis(self) -> list[Any]:
+    def apis(self) -> list[Handler]:
         """The APIs that read and change the rules."""
         return acls.handlers(self._store)
 

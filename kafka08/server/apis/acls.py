@@ -6,14 +6,13 @@ follow a change within a second, this one too. ``no_acls`` answers without an au
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kafka08.errors import NO_ERROR
 from kafka08.protocol import acl_schemas as a
-from kafka08.protocol.schemas import RequestHeader
 from kafka08.security.acl_filters import ALL_ACLS, PatternFilter, ResourceFilter, RuleFilter
 from kafka08.security.acl_nodes import check_name
 from kafka08.security.acl_store import AclStore, read_or_refuse
@@ -27,8 +26,9 @@ from kafka08.security.acls import (
     Resource,
     ResourceType,
 )
-from kafka08.server.apis import no_acls
-from kafka08.server.apis.outcomes import InvalidRequestError, Outcome, tried
+from kafka08.server.apis.no_acls import CREATE, DELETE, DESCRIBE, AclApi
+from kafka08.server.apis.outcomes import AdminOutcome, InvalidRequestError, tried
+from kafka08.server.requests.dispatch import Handler, Message
 from zk.znodes import MalformedNodeError
 
 _ANY = 1
@@ -47,7 +47,7 @@ def _member_or_any(kind: type[E], number: int) -> E | None:
     return None if number == _ANY else _member(kind, number)
 
 
-def _filters(asked: Any) -> tuple[ResourceFilter, RuleFilter]:
+def _filters(asked: a.AclFilter) -> tuple[ResourceFilter, RuleFilter]:
     """The filters of a request. Raises InvalidRequestError."""
     resources = ResourceFilter(
         _member_or_any(ResourceType, asked.resource_type),
@@ -98,21 +98,14 @@ def _taken(store: AclStore, resources: ResourceFilter) -> Iterator[Resource]:
     return filter(resources.takes, store.resources())
 
 
-class DescribeAclsApi(no_acls.DescribeAclsApi):
-    """Log how a resource with unreadable rules is treated: refused to all."""
-
-    def __init__(self, store: AclStore) -> None:
-        self._store = store
-
-    def handle(
-        self, header: RequestHeader, request: a.DescribeAclsRequest
-    ) -> a.DescribeAclsResponse:
-        found: list[a.DescribedAcls] = []
-        outcome = tried("access rules", lambda: found.extend(_described(self._store, request)))
-        return a.DescribeAclsResponse(0, *outcome, [] if outcome.code else found)
+def _describe(store: AclStore, request: a.DescribeAclsRequest) -> a.DescribeAclsResponse:
+    found: list[a.DescribedAcls] = []
+    outcome = tried("access rules", lambda: found.extend(_described(store, request)))
+    return a.DescribeAclsResponse(0, *outcome, [] if outcome.code else found)
 
 
 def _described(store: AclStore, request: a.DescribeAclsRequest) -> Iterator[a.DescribedAcls]:
+    """A resource with unreadable rules is shown as it is treated: refused to all."""
     resources, wanted = _filters(request)
     for resource in _taken(store, resources):
         found = read_or_refuse(store, resource)
@@ -125,42 +118,32 @@ def _described(store: AclStore, request: a.DescribeAclsRequest) -> Iterator[a.De
             yield a.DescribedAcls(resource.type, resource.name, told, resource.pattern)
 
 
-class CreateAclsApi(no_acls.CreateAclsApi):
+def _create(store: AclStore, request: a.CreateAclsRequest) -> a.CreateAclsResponse:
     """The rules of one resource are added by one write: all of them or none."""
-
-    def __init__(self, store: AclStore) -> None:
-        self._store = store
-
-    def handle(self, header: RequestHeader, request: a.CreateAclsRequest) -> a.CreateAclsResponse:
-        outcomes: list[Outcome] = []
-        bindings: Bindings = {}
-        for number, new in enumerate(request.creations):
-            outcomes.append(tried("an access rule", partial(_bind, number, new, bindings)))
-        for resource, numbered in bindings.items():
-            acls = [acl for _, acl in numbered]
-            outcome = tried(str(resource), partial(self._store.add, resource, acls))
-            for number, _ in numbered:
-                outcomes[number] = outcome
-        return no_acls.created(outcomes)
+    outcomes: list[AdminOutcome] = []
+    bindings: Bindings = {}
+    for number, new in enumerate(request.creations):
+        outcomes.append(tried("an access rule", partial(_bind, number, new, bindings)))
+    for resource, numbered in bindings.items():
+        acls = [acl for _, acl in numbered]
+        outcome = tried(str(resource), partial(store.add, resource, acls))
+        for number, _ in numbered:
+            outcomes[number] = outcome
+    return a.CreateAclsResponse(0, [a.CreatedAcl(*outcome) for outcome in outcomes])
 
 
-class DeleteAclsApi(no_acls.DeleteAclsApi):
-    """A filter that takes all rules of a resource removes those that cannot be read, too."""
-
-    def __init__(self, store: AclStore) -> None:
-        self._store = store
-
-    def handle(self, header: RequestHeader, request: a.DeleteAclsRequest) -> a.DeleteAclsResponse:
-        results = []
-        for asked in request.filters:
-            gone: list[a.DeletedAcl] = []
-            outcome = tried("access rules", partial(_delete, self._store, asked, gone))
-            results.append((outcome, gone))
-        return no_acls.deleted(results)
+def _delete(store: AclStore, request: a.DeleteAclsRequest) -> a.DeleteAclsResponse:
+    results = []
+    for asked in request.filters:
+        gone: list[a.DeletedAcl] = []
+        outcome = tried("access rules", partial(_delete_taken, store, asked, gone))
+        results.append(a.DeletedAcls(*outcome, gone))
+    return a.DeleteAclsResponse(0, results)
 
 
-def _delete(store: AclStore, asked: a.AclFilter, gone: list[a.DeletedAcl]) -> None:
-    """Delete what a filter takes, and add it to ``gone``. Raises what the store raises."""
+def _delete_taken(store: AclStore, asked: a.AclFilter, gone: list[a.DeletedAcl]) -> None:
+    """Delete what a filter takes, and add it to ``gone``; if it takes all rules of a resource, also
+    those that cannot be read. Raises what the store raises."""
     resources, taken = _filters(asked)
     for resource in list(_taken(store, resources)):
         found = read_or_refuse(store, resource)
@@ -181,5 +164,10 @@ def _delete(store: AclStore, asked: a.AclFilter, gone: list[a.DeletedAcl]) -> No
         )  # fmt: skip
 
 
-def handlers(store: AclStore) -> list[Any]:
-    return [DescribeAclsApi(store), CreateAclsApi(store), DeleteAclsApi(store)]
+def handlers(store: AclStore) -> list[Handler]:
+    serving: dict[int, Callable[[AclStore, Message], Message]] = {
+        DESCRIBE: _describe,
+        CREATE: _create,
+        DELETE: _delete,
+    }
+    return [AclApi(key, partial(serve, store)) for key, serve in serving.items()]

@@ -1,6 +1,6 @@
 """APIs 19, 20, 32, 33, 37 of later releases: topics and their settings without ZooKeeper.
 
-Not of 0.8.2.2, whose brokers close the connection over these keys. Any broker answers, by doing
+Not of 0.8.2.2, whose brokers close the connection over these keys. Message broker answers, by doing
 in ZooKeeper what kafka-topics --zookeeper would do there; the controller acts on that as ever.
 A request that created or removed something is answered once this broker's metadata shows it, or
 with code 7 when the time given has passed: the change then still happens. Of brokers only
@@ -12,32 +12,30 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from kafka08 import admin
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import OFFSETS_TOPIC, TopicPartition, validate_topic
-from kafka08.errors import (
-    NO_ERROR,
-    RequestTimedOutError,
-)
+from kafka08.errors import NO_ERROR, RequestTimedOutError
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
 from kafka08.server.apis.described_configs import (
-    Wanted,
+    ConfigSelection,
     broker_entries,
     dynamic_entries,
     topic_entries,
 )
 from kafka08.server.apis.outcomes import (
+    AdminOutcome,
     InvalidRequestError,
-    Outcome,
     TopicDeletionDisabledError,
     tried,
 )
 from kafka08.server.quotas.mutations import MutationQuota
+from kafka08.server.requests.dispatch import Message
 from kafka08.server.requests.long_work import in_turns
 from kafka08.settings.broker import BrokerConfig
 from kafka08.settings.dynamic import DynamicBrokerSettings
@@ -57,8 +55,8 @@ _MAX_REPLICAS = 200_000  # of all partitions that are placed by hand
 _FIRST_WITH_DELETION_DISABLED = 3  # of DeleteTopics; earlier versions get INVALID_REQUEST
 
 
-def _outcome(name: str, act: Callable[..., object], *args: Any) -> Outcome:
-    """Call ``act(*args)`` and return its outcome.
+def _outcome(name: str, act: Callable[[], object]) -> AdminOutcome:
+    """Call ``act`` and return its outcome.
 
     A name that no topic can have, such as "t/partitions" or "", is refused: it would be the path of
     another node.
@@ -66,7 +64,7 @@ def _outcome(name: str, act: Callable[..., object], *args: Any) -> Outcome:
 
     def checked() -> None:
         validate_topic(name)
-        act(*args)
+        act()
 
     return tried(name, checked)
 
@@ -88,23 +86,42 @@ class _TopicChanges:
         self._runtime = runtime
         self._quota = quota
 
-    def _settle(
+    def _changed(
         self,
-        outcomes: dict[str, Outcome],
-        done: Callable[[str], bool],
+        header: RequestHeader,
+        acts: Mapping[str, Callable[[], int]],
+        is_done: Callable[[str], bool],
         timeout_ms: int,
+    ) -> tuple[dict[str, AdminOutcome], int]:
+        """Call the act of each topic, which returns how many partitions it made or deleted, and
+        wait until its change ``is_done``. The outcomes, and the pause in ms that the quota
+        causes."""
+        partitions: list[int] = []
+
+        def count(act: Callable[[], int]) -> None:
+            partitions.append(act())
+
+        outcomes = {
+            topic: _outcome(topic, partial(count, act))
+            for topic, act in in_turns(self._runtime, acts.items())
+        }
+        self._settle(outcomes, is_done, timeout_ms)
+        return outcomes, self._quota.record(header, sum(partitions))
+
+    def _settle(
+        self, outcomes: dict[str, AdminOutcome], is_done: Callable[[str], bool], timeout_ms: int
     ) -> None:
-        """Give each success that is not ``done`` in time the code of a timeout."""
+        """Give each success that is not ``is_done`` in time the code of a timeout."""
         waiting = [name for name, outcome in outcomes.items() if outcome.code == NO_ERROR]
         deadline = self._runtime.clock.monotonic() + timeout_ms / 1000
-        while waiting := [name for name in waiting if not done(name)]:
+        while waiting := [name for name in waiting if not is_done(name)]:
             if timeout_ms <= 0 or self._runtime.clock.monotonic() >= deadline:
                 break
             self._runtime.sleep(_POLL_SECONDS)
-        for name in waiting:
-            outcomes[name] = Outcome(
-                RequestTimedOutError.code, "The change was accepted, but is not in effect yet"
-            )
+        timed_out = AdminOutcome(
+            RequestTimedOutError.code, "The change was accepted, but is not in effect yet"
+        )
+        outcomes.update(dict.fromkeys(waiting, timed_out))
 
 
 class CreateTopicsApi(_TopicChanges):
@@ -115,30 +132,21 @@ class CreateTopicsApi(_TopicChanges):
         self, header: RequestHeader, request: a.CreateTopicsRequest
     ) -> a.CreateTopicsResponse:
         validate_only = request.validate_only
-        repeated = _repeated(new.topic for new in request.topics)
-        made: list[int] = []
-        outcomes = {
-            new.topic: _outcome(new.topic, self._create, new, validate_only, repeated, made)
-            for new in in_turns(self._runtime, request.topics)
-        }
-        if not validate_only:
-            self._settle(
-                outcomes, lambda topic: _has_leaders(self._cache, topic), request.timeout_ms
-            )
-        return _created(outcomes, self._quota.record(header, sum(made)))
+        acts = _once(request.topics, lambda new: self._create(new, validate_only))
 
-    def _create(
-        self, new: a.NewTopic, validate_only: bool, repeated: set[str], made: list[int]
-    ) -> None:
-        """``made`` gets the number of partitions that were made."""
-        _refuse_repeated(new.topic, repeated)
+        def is_done(topic: str) -> bool:
+            return validate_only or _has_leaders(self._cache, topic)
+
+        return _created(*self._changed(header, acts, is_done, request.timeout_ms))
+
+    def _create(self, new: a.NewTopic, validate_only: bool) -> int:
         assignment = _by_hand(new) if new.assignment else self._automatic(new)
         config = {entry.name: entry.value for entry in new.configs if entry.value is not None}
         if validate_only:
             admin.check_new_topic(self._zk, new.topic, assignment, config)
-        else:
-            admin.create_topic_with_assignment(self._zk, new.topic, assignment, config)
-            made.append(len(assignment))
+            return 0
+        admin.create_topic_with_assignment(self._zk, new.topic, assignment, config)
+        return len(assignment)
 
     def _automatic(self, new: a.NewTopic) -> dict[int, list[int]]:
         partitions, replicas = new.num_partitions, new.replication_factor
@@ -152,10 +160,12 @@ class CreateTopicsApi(_TopicChanges):
     def failure(
         self, header: RequestHeader, request: a.CreateTopicsRequest, code: int
     ) -> a.CreateTopicsResponse:
-        return _created({new.topic: Outcome(code) for new in request.topics})
+        return _created({new.topic: AdminOutcome(code) for new in request.topics})
 
 
-def _created(outcomes: Mapping[str, Outcome], throttle_time_ms: int = 0) -> a.CreateTopicsResponse:
+def _created(
+    outcomes: Mapping[str, AdminOutcome], throttle_time_ms: int = 0
+) -> a.CreateTopicsResponse:
     topics = [a.CreatedTopic(name, *outcome) for name, outcome in outcomes.items()]
     return a.CreateTopicsResponse(topics, throttle_time_ms)
 
@@ -168,17 +178,11 @@ class DeleteTopicsApi(_TopicChanges):
         self, header: RequestHeader, request: a.DeleteTopicsRequest
     ) -> a.DeleteTopicsResponse:
         version = header.api_version
-        deleted: list[int] = []
-        outcomes = {
-            topic: _outcome(topic, self._delete, topic, version, deleted)
-            for topic in in_turns(self._runtime, request.topics)
-        }
-        self._settle(outcomes, self._is_gone, request.timeout_ms)
-        throttle_time_ms = self._quota.record(header, sum(deleted))
-        return a.DeleteTopicsResponse(_codes(outcomes), throttle_time_ms)
+        acts = {topic: partial(self._delete, topic, version) for topic in request.topics}
+        outcomes, pause_ms = self._changed(header, acts, self._is_gone, request.timeout_ms)
+        return a.DeleteTopicsResponse(_codes(outcomes), pause_ms)
 
-    def _delete(self, topic: str, version: int, deleted: list[int]) -> None:
-        """``deleted`` gets the number of partitions of the topic."""
+    def _delete(self, topic: str, version: int) -> int:
         if not self._config.delete_topic_enable:
             named = version >= _FIRST_WITH_DELETION_DISABLED
             error = TopicDeletionDisabledError if named else InvalidRequestError
@@ -187,9 +191,10 @@ class DeleteTopicsApi(_TopicChanges):
             raise admin.UnknownTopicError(f"Topic {topic} does not exist")
         try:
             admin.delete_topic(self._zk, topic)
-            deleted.append(self._cache.partition_count(topic))
         except NodeExistsError:
             logger.info("Topic %s is already marked for deletion", topic)
+            return 0
+        return self._cache.partition_count(topic)
 
     def _is_gone(self, topic: str) -> bool:
         return topic not in self._cache and not admin.topic_exists(self._zk, topic)
@@ -197,7 +202,9 @@ class DeleteTopicsApi(_TopicChanges):
     def failure(
         self, header: RequestHeader, request: a.DeleteTopicsRequest, code: int
     ) -> a.DeleteTopicsResponse:
-        return a.DeleteTopicsResponse(_codes({topic: Outcome(code) for topic in request.topics}))
+        return a.DeleteTopicsResponse(
+            _codes({topic: AdminOutcome(code) for topic in request.topics})
+        )
 
 
 class DescribeConfigsApi:
@@ -213,10 +220,14 @@ class DescribeConfigsApi:
     ) -> a.DescribeConfigsResponse:
         extras = request.include_synonyms, request.include_documentation
         return a.DescribeConfigsResponse(
-            0, [self._describe(asked, Wanted(asked[2], *extras)) for asked in request.resources]
+            0,
+            [
+                self._describe(asked, ConfigSelection(asked[2], *extras))
+                for asked in request.resources
+            ],
         )
 
-    def _describe(self, asked: a.DescribedResource, wanted: Wanted) -> a.ResourceConfig:
+    def _describe(self, asked: a.DescribedResource, wanted: ConfigSelection) -> a.ResourceConfig:
         kind, name, _ = asked
         entries: list[a.ConfigEntry] = []
         if kind == a.BROKER_RESOURCE:
@@ -225,7 +236,7 @@ class DescribeConfigsApi:
             outcome = _outcome(name, lambda: entries.extend(self._of_topic(kind, name, wanted)))
         return a.ResourceConfig(*outcome, kind, name, entries)
 
-    def _of_broker(self, name: str, wanted: Wanted) -> list[a.ConfigEntry]:
+    def _of_broker(self, name: str, wanted: ConfigSelection) -> list[a.ConfigEntry]:
         _refuse_other_brokers(name, self._config.broker_id)
         common = entity_configs.fetch(self._zk, f"{entities.BROKERS}/{entities.DEFAULT}")
         if not name:
@@ -233,7 +244,7 @@ class DescribeConfigsApi:
         own = entity_configs.fetch(self._zk, f"{entities.BROKERS}/{name}")
         return [*broker_entries(self._config, wanted), *dynamic_entries(own, common, wanted)]
 
-    def _of_topic(self, kind: int, topic: str, wanted: Wanted) -> list[a.ConfigEntry]:
+    def _of_topic(self, kind: int, topic: str, wanted: ConfigSelection) -> list[a.ConfigEntry]:
         _refuse_other_resources(kind)
         if not admin.topic_exists(self._zk, topic):
             raise admin.UnknownTopicError(f"Topic {topic} does not exist")
@@ -252,23 +263,23 @@ class AlterConfigsApi:
 
     key = 33
     last_version = 1
-    _response: type[Any] = a.AlterConfigsResponse
+    _response: type[Message] = a.AlterConfigsResponse
 
     def __init__(self, zk: ZkClient, broker_id: int) -> None:
         self._zk = zk
         self._broker_id = broker_id
 
-    def handle(self, header: RequestHeader, request: Any) -> Any:
+    def handle(self, header: RequestHeader, request: Message) -> Message:
         outcomes = [self._outcome(asked, request.validate_only) for asked in request.resources]
         return self._answer(request, outcomes)
 
-    def _outcome(self, asked: Any, validate_only: bool) -> Outcome:
+    def _outcome(self, asked: Message, validate_only: bool) -> AdminOutcome:
         name = asked.resource_name
         if asked.resource_type == a.BROKER_RESOURCE:
             return tried(name, lambda: self._alter_broker(asked, validate_only))
-        return _outcome(name, self._alter, asked, validate_only)
+        return _outcome(name, partial(self._alter, asked, validate_only))
 
-    def _alter_broker(self, asked: Any, validate_only: bool) -> None:
+    def _alter_broker(self, asked: Message, validate_only: bool) -> None:
         """Change the settings of this broker, or, without a name, those of all brokers."""
         name = asked.resource_name
         _refuse_other_brokers(name, self._broker_id)
@@ -285,16 +296,16 @@ class AlterConfigsApi:
         else:
             entity_configs.alter(self._zk, entity, change)
 
-    def failure(self, header: RequestHeader, request: Any, code: int) -> Any:
-        return self._answer(request, [Outcome(code)] * len(request.resources))
+    def failure(self, header: RequestHeader, request: Message, code: int) -> Message:
+        return self._answer(request, [AdminOutcome(code)] * len(request.resources))
 
-    def _answer(self, request: Any, outcomes: Sequence[Outcome]) -> Any:
+    def _answer(self, request: Message, outcomes: Sequence[AdminOutcome]) -> Message:
         pairs = zip(request.resources, outcomes, strict=True)
         return self._response(
             0, [a.ResourceError(*outcome, asked[0], asked[1]) for asked, outcome in pairs]
         )
 
-    def _alter(self, asked: Any, validate_only: bool) -> None:
+    def _alter(self, asked: Message, validate_only: bool) -> None:
         _refuse_other_resources(asked.resource_type)
         present = admin.fetch_topic_config(self._zk, asked.resource_name)
         config = self._altered(asked, present, LogConfig.settings())
@@ -305,7 +316,7 @@ class AlterConfigsApi:
             raise admin.UnknownTopicError(f'Topic "{asked.resource_name}" does not exist.')
 
     def _altered(
-        self, asked: Any, present: Mapping[str, str], settings: Mapping[str, Setting]
+        self, asked: Message, present: Mapping[str, str], settings: Mapping[str, Setting]
     ) -> dict[str, str]:
         """The settings as they are to be, of ``present`` ones; ``settings``: those there are."""
         return {entry.name: entry.value for entry in asked.configs if entry.value is not None}
@@ -319,7 +330,7 @@ class IncrementalAlterConfigsApi(AlterConfigsApi):
     _response = a.IncrementalAlterConfigsResponse
 
     def _altered(
-        self, asked: Any, present: Mapping[str, str], settings: Mapping[str, Setting]
+        self, asked: Message, present: Mapping[str, str], settings: Mapping[str, Setting]
     ) -> dict[str, str]:
         config = dict(present)
         lists = {each.key for each in settings.values() if each.kind.name == "list"}
@@ -347,29 +358,17 @@ class CreatePartitionsApi(_TopicChanges):
     def handle(
         self, header: RequestHeader, request: a.CreatePartitionsRequest
     ) -> a.CreatePartitionsResponse:
-        added: list[int] = []
-        repeated = _repeated(more.topic for more in request.topics)
-        wanted = {more.topic: more.total_count for more in request.topics}
-        outcomes = {
-            more.topic: _outcome(
-                more.topic, self._add, more, request.validate_only, repeated, added
-            )
-            for more in in_turns(self._runtime, request.topics)
-        }
-        if not request.validate_only:
-            self._settle(
-                outcomes,
-                lambda topic: _has_leaders(self._cache, topic, wanted[topic]),
-                request.timeout_ms,
-            )
-        throttle_time_ms = self._quota.record(header, sum(added))
-        return a.CreatePartitionsResponse(throttle_time_ms, _errors(outcomes))
+        validate_only = request.validate_only
+        acts = _once(request.topics, lambda more: self._add(more, validate_only))
+        counts = {more.topic: more.total_count for more in request.topics}
 
-    def _add(
-        self, more: a.MorePartitions, validate_only: bool, repeated: set[str], added: list[int]
-    ) -> None:
-        """``added`` gets the number of new partitions."""
-        _refuse_repeated(more.topic, repeated)
+        def is_done(topic: str) -> bool:
+            return validate_only or _has_leaders(self._cache, topic, counts[topic])
+
+        outcomes, pause_ms = self._changed(header, acts, is_done, request.timeout_ms)
+        return a.CreatePartitionsResponse(pause_ms, _errors(outcomes))
+
+    def _add(self, more: a.MorePartitions, validate_only: bool) -> int:
         if more.topic == OFFSETS_TOPIC:
             raise admin.InvalidPartitionsError(
                 "The number of partitions for the offsets topic cannot be changed."
@@ -383,14 +382,13 @@ class CreatePartitionsApi(_TopicChanges):
             new_replicas=by_hand,
             validate_only=validate_only,
         )
-        if not validate_only:
-            added.append(len(new))
+        return 0 if validate_only else len(new)
 
     def failure(
         self, header: RequestHeader, request: a.CreatePartitionsRequest, code: int
     ) -> a.CreatePartitionsResponse:
         return a.CreatePartitionsResponse(
-            0, _errors({more.topic: Outcome(code) for more in request.topics})
+            0, _errors({more.topic: AdminOutcome(code) for more in request.topics})
         )
 
 
@@ -412,13 +410,17 @@ def _has_leaders(cache: MetadataCache, topic: str, partitions: int = 1) -> bool:
     )
 
 
-def _repeated(names: Iterable[str]) -> set[str]:
-    return {name for name, count in Counter(names).items() if count > 1}
+def _once(topics: Sequence[Message], act: Callable[[Message], int]) -> dict[str, Callable[[], int]]:
+    """The act of each topic. A topic that is named more than once is refused."""
+    times = Counter(each.topic for each in topics)
+    return {
+        each.topic: partial(act if times[each.topic] == 1 else _refuse_repeated, each)
+        for each in topics
+    }
 
 
-def _refuse_repeated(topic: str, repeated: set[str]) -> None:
-    if topic in repeated:
-        raise InvalidRequestError(f"Topic {topic} is named more than once")
+def _refuse_repeated(named: Message) -> int:
+    raise InvalidRequestError(f"Topic {named.topic} is named more than once")
 
 
 def _refuse_too_many(partitions: int, by_hand: Sequence[Sequence[int]] = ()) -> None:
@@ -445,9 +447,9 @@ def _refuse_other_resources(resource_type: int) -> None:
         raise InvalidRequestError("Only topics and brokers have settings")
 
 
-def _codes(outcomes: Mapping[str, Outcome]) -> list[a.TopicErrorCode]:
+def _codes(outcomes: Mapping[str, AdminOutcome]) -> list[a.TopicErrorCode]:
     return [a.TopicErrorCode(name, outcome.code) for name, outcome in outcomes.items()]
 
 
-def _errors(outcomes: Mapping[str, Outcome]) -> list[a.TopicError]:
+def _errors(outcomes: Mapping[str, AdminOutcome]) -> list[a.TopicError]:
     return [a.TopicError(name, *outcome) for name, outcome in outcomes.items()]

@@ -7,7 +7,7 @@ the broker had.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka08.protocol import admin_schemas as a
 from kafka08.settings.broker import BrokerConfig
@@ -21,7 +21,7 @@ _TYPES = {"boolean": 1, "string": 2, "int": 3, "short": 4, "long": 5, "double": 
 _STRING = 2
 
 
-class Wanted(NamedTuple):
+class ConfigSelection(NamedTuple):
     """The settings and fields that a request asks for; ``names`` empty or None for all settings."""
 
     names: list[str] | None
@@ -29,7 +29,7 @@ class Wanted(NamedTuple):
     documentation: bool
 
 
-def broker_entries(config: BrokerConfig, wanted: Wanted) -> list[a.ConfigEntry]:
+def broker_entries(config: BrokerConfig, wanted: ConfigSelection) -> list[a.ConfigEntry]:
     """The settings of the broker that its file has. None can be changed while it runs."""
     found = []
     for attribute, described in BrokerConfig.settings().items():
@@ -42,7 +42,11 @@ def broker_entries(config: BrokerConfig, wanted: Wanted) -> list[a.ConfigEntry]:
 
 
 def dynamic_entries(
-    own: Mapping[str, str], common: Mapping[str, str], wanted: Wanted, *, only_set: bool = False
+    own: Mapping[str, str],
+    common: Mapping[str, str],
+    wanted: ConfigSelection,
+    *,
+    only_set: bool = False,
 ) -> list[a.ConfigEntry]:
     """The settings of a broker that can be changed while it runs: its ``own``, those that all
     brokers have in ``common``, and unless ``only_set`` the defaults of others."""
@@ -61,7 +65,7 @@ def dynamic_entries(
 
 
 def topic_entries(
-    config: BrokerConfig, own: Mapping[str, str], wanted: Wanted
+    config: BrokerConfig, own: Mapping[str, str], wanted: ConfigSelection
 ) -> list[a.ConfigEntry]:
     """The settings of a topic, which has ``own`` values for some, including unknown ones."""
     later = LaterTopicSettings.settings()
@@ -81,7 +85,7 @@ def topic_entries(
     return found
 
 
-def text(value: Any) -> str | None:
+def text(value: object) -> str | None:
     """A value as a file of properties has it."""
     if value is None or isinstance(value, str):
         return value
@@ -113,7 +117,7 @@ def _entry(
     key: str,
     described: Setting | None,
     chain: list[a.ConfigSynonym],
-    wanted: Wanted,
+    wanted: ConfigSelection,
     *,
     read_only: bool,
 ) -> a.ConfigEntry:

@@ -1,71 +1,60 @@
 """APIs 29 to 31 of later releases where no authorizer is set: there are no access rules (code 54).
 
-``acls`` has the APIs of a broker with an authorizer. It differs in what is done with a request.
+``acls`` has what is done with a request on a broker with an authorizer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
 
 from kafka08.errors import LaterCode
 from kafka08.protocol import acl_schemas as a
 from kafka08.protocol.schemas import RequestHeader
-from kafka08.server.apis.outcomes import Outcome
+from kafka08.server.apis.outcomes import AdminOutcome
+from kafka08.server.requests.dispatch import Handler, Message
 
-_DISABLED = Outcome(LaterCode.SECURITY_DISABLED, "No Authorizer is configured.")
+_DISABLED = AdminOutcome(LaterCode.SECURITY_DISABLED, "No Authorizer is configured.")
+
+DESCRIBE, CREATE, DELETE = 29, 30, 31
 
 
-class DescribeAclsApi:
-    key = 29
+def _described(request: a.DescribeAclsRequest, outcome: AdminOutcome) -> a.DescribeAclsResponse:
+    return a.DescribeAclsResponse(0, *outcome, [])
+
+
+def _created(request: a.CreateAclsRequest, outcome: AdminOutcome) -> a.CreateAclsResponse:
+    return a.CreateAclsResponse(0, [a.CreatedAcl(*outcome)] * len(request.creations))
+
+
+def _deleted(request: a.DeleteAclsRequest, outcome: AdminOutcome) -> a.DeleteAclsResponse:
+    return a.DeleteAclsResponse(0, [a.DeletedAcls(*outcome, [])] * len(request.filters))
+
+
+# The answers that give each part of a request the same outcome.
+_ANSWERS: dict[int, Callable[[Message, AdminOutcome], Message]] = {
+    DESCRIBE: _described,
+    CREATE: _created,
+    DELETE: _deleted,
+}
+
+
+class AclApi:
+    """One of these APIs. Without ``serve`` each request is answered that there are no rules."""
+
     last_version = 1
 
-    def handle(
-        self, header: RequestHeader, request: a.DescribeAclsRequest
-    ) -> a.DescribeAclsResponse:
-        return a.DescribeAclsResponse(0, *_DISABLED, [])
+    def __init__(self, key: int, serve: Callable[[Message], Message] | None = None) -> None:
+        self.key = key
+        self._serve = serve
 
-    def failure(
-        self, header: RequestHeader, request: a.DescribeAclsRequest, code: int
-    ) -> a.DescribeAclsResponse:
-        return a.DescribeAclsResponse(0, code, None, [])
+    def handle(self, header: RequestHeader, request: Message) -> Message:
+        if self._serve is None:
+            return _ANSWERS[self.key](request, _DISABLED)
+        return self._serve(request)
 
-
-class CreateAclsApi:
-    key = 30
-    last_version = 1
-
-    def handle(self, header: RequestHeader, request: a.CreateAclsRequest) -> a.CreateAclsResponse:
-        return created([_DISABLED] * len(request.creations))
-
-    def failure(
-        self, header: RequestHeader, request: a.CreateAclsRequest, code: int
-    ) -> a.CreateAclsResponse:
-        return created([Outcome(code)] * len(request.creations))
+    def failure(self, header: RequestHeader, request: Message, code: int) -> Message:
+        return _ANSWERS[self.key](request, AdminOutcome(code))
 
 
-class DeleteAclsApi:
-    key = 31
-    last_version = 1
-
-    def handle(self, header: RequestHeader, request: a.DeleteAclsRequest) -> a.DeleteAclsResponse:
-        return deleted([(_DISABLED, [])] * len(request.filters))
-
-    def failure(
-        self, header: RequestHeader, request: a.DeleteAclsRequest, code: int
-    ) -> a.DeleteAclsResponse:
-        return deleted([(Outcome(code), [])] * len(request.filters))
-
-
-def created(outcomes: Sequence[Outcome]) -> a.CreateAclsResponse:
-    """An outcome for each rule."""
-    return a.CreateAclsResponse(0, [a.CreatedAcl(*outcome) for outcome in outcomes])
-
-
-def deleted(results: Sequence[tuple[Outcome, list[a.DeletedAcl]]]) -> a.DeleteAclsResponse:
-    """An outcome for each filter, and the rules that it took."""
-    return a.DeleteAclsResponse(0, [a.DeletedAcls(*outcome, gone) for outcome, gone in results])
-
-
-def handlers() -> list[Any]:
-    return [DescribeAclsApi(), CreateAclsApi(), DeleteAclsApi()]
+def handlers() -> list[Handler]:
+    return [AclApi(key) for key in _ANSWERS]

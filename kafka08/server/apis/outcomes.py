@@ -54,14 +54,14 @@ _CODES: tuple[tuple[type[KafkaError], int], ...] = (
 )
 
 
-class Outcome(NamedTuple):
+class AdminOutcome(NamedTuple):
     """The result for one topic or other thing."""
 
     code: int = NO_ERROR
     message: str | None = None
 
 
-def tried(name: str, act: Callable[[], object]) -> Outcome:
+def tried(name: str, act: Callable[[], object]) -> AdminOutcome:
     """Call ``act``; errors become outcomes. ``name`` is for the log."""
     try:
         act()
@@ -69,8 +69,8 @@ def tried(name: str, act: Callable[[], object]) -> Outcome:
         code = error.wire_code if isinstance(error, RefusedError) else _code_of(error)
         if not isinstance(error, KafkaError):
             logger.exception("Administrative request for %s failed", name)
-        return Outcome(code, str(error)[:_MAX_MESSAGE])
-    return Outcome()
+        return AdminOutcome(code, str(error)[:_MAX_MESSAGE])
+    return AdminOutcome()
 
 
 def _code_of(error: Exception) -> int:

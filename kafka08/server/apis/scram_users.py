@@ -21,7 +21,7 @@ from kafka08.security.scram import (
     decode_credential,
     encode_credential,
 )
-from kafka08.server.apis.outcomes import Outcome, RefusedError, tried
+from kafka08.server.apis.outcomes import AdminOutcome, RefusedError, tried
 from zk import entities, entity_configs
 from zk.client import ZkClient
 
@@ -171,7 +171,7 @@ class AlterUserScramCredentialsApi:
     def failure(
         self, header: RequestHeader, request: s.AlterUserScramCredentialsRequest, code: int
     ) -> s.AlterUserScramCredentialsResponse:
-        return _altered(dict.fromkeys(_by_user(request), Outcome(code)))
+        return _altered(dict.fromkeys(_by_user(request), AdminOutcome(code)))
 
 
 def _by_user(request: s.AlterUserScramCredentialsRequest) -> dict[str, _Changes]:
@@ -183,7 +183,7 @@ def _by_user(request: s.AlterUserScramCredentialsRequest) -> dict[str, _Changes]
     return users
 
 
-def _altered(outcomes: Mapping[str, Outcome]) -> s.AlterUserScramCredentialsResponse:
+def _altered(outcomes: Mapping[str, AdminOutcome]) -> s.AlterUserScramCredentialsResponse:
     users = [s.AlteredScramUser(user, *outcome) for user, outcome in outcomes.items()]
     return s.AlterUserScramCredentialsResponse(0, users)
 

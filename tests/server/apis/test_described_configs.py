@@ -7,10 +7,15 @@ from pathlib import Path
 import pytest
 
 from kafka08.protocol import admin_schemas as a
-from kafka08.server.apis.described_configs import Wanted, broker_entries, text, topic_entries
+from kafka08.server.apis.described_configs import (
+    ConfigSelection,
+    broker_entries,
+    text,
+    topic_entries,
+)
 from tests.server.support import broker_config
 
-ALL = Wanted(None, True, True)
+ALL = ConfigSelection(None, True, True)
 
 
 def entry(found: list[a.ConfigEntry], name: str) -> a.ConfigEntry:
@@ -52,11 +57,11 @@ def test_a_topic_follows_its_own_value_then_the_brokers(tmp_path: Path) -> None:
 
 def test_only_what_is_asked_for(tmp_path: Path) -> None:
     config = broker_config(tmp_path)
-    (found,) = topic_entries(config, {}, Wanted(["flush.ms", "no"], False, False))
+    (found,) = topic_entries(config, {}, ConfigSelection(["flush.ms", "no"], False, False))
     assert (found.name, found.synonyms, found.documentation) == ("flush.ms", [], None)
-    assert [each.name for each in broker_entries(config, Wanted(["port"], False, False))] == [
-        "port"
-    ]
+    assert [
+        each.name for each in broker_entries(config, ConfigSelection(["port"], False, False))
+    ] == ["port"]
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import logging
 import pytest
 
 from kafka08.errors import ConfigError
-from kafka08.server.apis.outcomes import InvalidRequestError, Outcome, tried
+from kafka08.server.apis.outcomes import AdminOutcome, InvalidRequestError, tried
 from zk.errors import NoNodeError
 
 
 def test_a_success_has_no_code() -> None:
-    assert tried("t", list) == Outcome(0, None)
+    assert tried("t", list) == AdminOutcome(0, None)
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_errors_have_codes(error: Exception, code: int) -> None:
     def act() -> None:
         raise error
 
-    assert tried("t", act) == Outcome(code, str(error))
+    assert tried("t", act) == AdminOutcome(code, str(error))
 
 
 def test_an_unexpected_error_is_logged_and_its_text_cut(caplog: pytest.LogCaptureFixture) -> None:
@@ -31,5 +31,5 @@ def test_an_unexpected_error_is_logged_and_its_text_cut(caplog: pytest.LogCaptur
         raise ValueError("x" * 5000)
 
     with caplog.at_level(logging.ERROR):
-        assert tried("t", act) == Outcome(-1, "x" * 1000)
+        assert tried("t", act) == AdminOutcome(-1, "x" * 1000)
     assert "Administrative request for t failed" in caplog.text
