@@ -10,11 +10,11 @@ from kafka08.controller.controller import Controller
 from kafka08.log.manager import LogManager
 from kafka08.metrics.registry import Registry
 from kafka08.runtime import Runtime, Scheduler
-from kafka08.server.access.room import Access
+from kafka08.server.access.room import AccessControl
 from kafka08.server.apis.versions import LoginVersions
 from kafka08.server.cluster_view.config_changes import ConfigChanges
 from kafka08.server.cluster_view.room import ClusterView
-from kafka08.server.groups.room import Groups
+from kafka08.server.groups.room import ConsumerGroups
 from kafka08.server.monitoring import broker_metrics
 from kafka08.server.quotas.quotas import Quotas
 from kafka08.server.replication.room import Replication, fetchers_of
@@ -57,9 +57,9 @@ class Rooms:
             listening.connector,
             quotas.mutations,
         )
-        self.groups = Groups(config, runtime, zk, storage.replicas, view, view.originals)
+        self.groups = ConsumerGroups(config, runtime, zk, storage.replicas, view, view.originals)
         self.server = listening.bind()
-        self.access = Access(config, runtime, zk, listening.logins, self.server.end_sessions)
+        self.access = AccessControl(config, runtime, zk, listening.logins, self.server.end_sessions)
         self.endpoints = listening.listeners.announced(self.server.ports)
         self.me = Broker(config.broker_id, *plain_address(self.endpoints))
         self.controller = Controller(

@@ -17,7 +17,7 @@ from kafka08.errors import ProtocolError
 from kafka08.protocol.registry import api_of
 from kafka08.protocol.requests import decode_response, encode_request
 from kafka08.protocol.schemas import LEADER_DURING_DELETE, PartitionState
-from kafka08.server.access.room import Access
+from kafka08.server.access.room import AccessControl
 from kafka08.server.apis.group_members import DescribeGroupsApi
 from kafka08.server.cluster_view.originals import FORMATS
 from kafka08.server.cluster_view.registrations import Registrations
@@ -96,7 +96,7 @@ class AdminRig:
         self.cluster = view.originals
         self.registrations = Registrations(runtime, self.zk, view.originals.registered)
         self.registrations.start()
-        access = Access(config, runtime, self.zk, NoLogins(), lambda sessions: None)
+        access = AccessControl(config, runtime, self.zk, NoLogins(), lambda sessions: None)
         rooms = view, access, ZooKeeperGroups(runtime, self.zk)
         handlers = handlers_of(config, rooms, view.originals)
         self.dispatcher = Dispatcher(runtime, handlers, apis_of(config))

@@ -32,9 +32,9 @@ from kafka08.protocol.schemas import (
     UpdateMetadataRequest,
 )
 from kafka08.protocol.types import Struct
-from kafka08.server.access.room import Access
+from kafka08.server.access.room import AccessControl
 from kafka08.server.cluster_view.room import ClusterView
-from kafka08.server.groups.room import Groups
+from kafka08.server.groups.room import ConsumerGroups
 from kafka08.server.optional import NoLogins
 from kafka08.server.quotas.mutations import MutationQuota
 from kafka08.server.quotas.replication import ReplicationQuota
@@ -173,14 +173,14 @@ class Rig:
         )
         view.rig, view.originals = self, None
         self.creator = view.creator
-        groups = Groups(config, runtime, zk, storage.replicas, view, None)
+        groups = ConsumerGroups(config, runtime, zk, storage.replicas, view, None)
         self.groups, self.offsets, self.members = groups.coordinator, groups.offsets, groups.members
         self.replication = Replication(
             config, runtime, zk, storage, view, fetchers, self, controller
         )
         self.roles, self.retries = self.replication.roles, self.replication.retries
         self.checkpoints, self.log_dirs = self.replication.checkpoints, self.replication.log_dirs
-        access = Access(config, runtime, zk, NoLogins(), lambda sessions: None)
+        access = AccessControl(config, runtime, zk, NoLogins(), lambda sessions: None)
         self.rooms = storage, view, groups, self.replication, access
         self.handlers = handlers_of(config, self.rooms, view.originals)
         self.apis = apis_of(config)

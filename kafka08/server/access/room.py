@@ -17,7 +17,7 @@ from zk import entities
 from zk.client import ZkClient
 
 
-class Access(Room):
+class AccessControl(Room):
     """``logins``: those of the listeners. ``end`` ends sessions whose credentials have changed."""
 
     def __init__(

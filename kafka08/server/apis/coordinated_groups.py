@@ -5,9 +5,8 @@ JoinGroup and SyncGroup wait until their group has got that far; the others are 
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka08.cluster.metadata_cache import MetadataCache
+from kafka08.common import TopicPartition
 from kafka08.errors import NO_ERROR, LaterCode, UnknownTopicOrPartitionError
 from kafka08.groups.consumer_protocol import CONSUMER
 from kafka08.groups.records import GroupPartition
@@ -19,12 +18,14 @@ from kafka08.server.groups.group import Strategy
 from kafka08.server.groups.requests import GroupRequests
 from kafka08.server.groups.subscriptions import subscribed_topics
 from kafka08.server.groups.zk_offsets import check_path
+from kafka08.server.requests.dispatch import Handler
+from kafka08.server.requests.long_work import by_topic
 from zk import znodes
 from zk.client import ZkClient
 from zk.errors import ZkError
 
 
-def handlers(members: GroupRequests, zk: ZkClient, cache: MetadataCache) -> list[Any]:
+def handlers(members: GroupRequests, zk: ZkClient, cache: MetadataCache) -> list[Handler]:
     """The handlers of all APIs in this module."""
     return [
         JoinGroupApi(members),
@@ -42,12 +43,14 @@ _MEMBER_ID_FIRST = 4
 _SEVERAL_MEMBERS = 3
 
 
-class JoinGroupApi:
-    key = 11
-    last_version = 5
-
+class _GroupApi:
     def __init__(self, members: GroupRequests) -> None:
         self._members = members
+
+
+class JoinGroupApi(_GroupApi):
+    key = 11
+    last_version = 5
 
     def handle(self, header: RequestHeader, request: g.JoinGroupRequest) -> g.JoinGroupResponse:
         rebalance_ms = request.rebalance_timeout_ms
@@ -88,12 +91,9 @@ def _client_host() -> str:
     return "/" + ("" if peer is None else peer.address.rpartition(":")[0])
 
 
-class SyncGroupApi:
+class SyncGroupApi(_GroupApi):
     key = 14
     last_version = 3
-
-    def __init__(self, members: GroupRequests) -> None:
-        self._members = members
 
     def handle(self, header: RequestHeader, request: g.SyncGroupRequest) -> g.SyncGroupResponse:
         assignments = {each.member_id: bytes(each.assignment) for each in request.assignments}
@@ -107,12 +107,9 @@ class SyncGroupApi:
         return g.SyncGroupResponse(code, b"")
 
 
-class HeartbeatApi:
+class HeartbeatApi(_GroupApi):
     key = 12
     last_version = 3
-
-    def __init__(self, members: GroupRequests) -> None:
-        self._members = members
 
     def handle(self, header: RequestHeader, request: g.HeartbeatRequest) -> g.HeartbeatResponse:
         named = MemberId(request.member_id, request.group_instance_id)
@@ -126,12 +123,9 @@ class HeartbeatApi:
         return g.HeartbeatResponse(code)
 
 
-class LeaveGroupApi:
+class LeaveGroupApi(_GroupApi):
     key = 13
     last_version = 3
-
-    def __init__(self, members: GroupRequests) -> None:
-        self._members = members
 
     def handle(self, header: RequestHeader, request: g.LeaveGroupRequest) -> g.LeaveGroupResponse:
         several = header.api_version >= _SEVERAL_MEMBERS
@@ -154,14 +148,11 @@ class LeaveGroupApi:
         return g.LeaveGroupResponse(code)
 
 
-class ListGroupsApi:
+class ListGroupsApi(_GroupApi):
     """Groups with members here, and groups with offsets here."""
 
     key = 16
     last_version = 2
-
-    def __init__(self, members: GroupRequests) -> None:
-        self._members = members
 
     def handle(self, header: RequestHeader, request: g.ListGroupsRequest) -> g.ListGroupsResponse:
         code = self._members.check_loaded()
@@ -247,12 +238,12 @@ class OffsetDeleteApi:
         gone = [key for key, code in codes.items() if not code]
         code = self._members.forget(request.group, gone)
         codes.update(dict.fromkeys(gone, code))
-        topics: dict[str, list[Any]] = {}
-        for key, code in codes.items():
-            answer = g.OffsetDeletePartitionResponse(key.partition, code)
-            topics.setdefault(key.topic, []).append(answer)
-        named = [g.OffsetDeleteTopicResponse(*item) for item in topics.items()]
-        return g.OffsetDeleteResponse(NO_ERROR, 0, named)
+        answers = (
+            (TopicPartition(*key[1:]), g.OffsetDeletePartitionResponse(key.partition, code))
+            for key, code in codes.items()
+        )
+        topics = [g.OffsetDeleteTopicResponse(*item) for item in by_topic(answers)]
+        return g.OffsetDeleteResponse(NO_ERROR, 0, topics)
 
     def failure(
         self, header: RequestHeader, request: g.OffsetDeleteRequest, code: int

@@ -8,7 +8,6 @@ fetches (ADR 42), or with code 7 at the timeout: followers may then still hear o
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable
 
 from kafka08.cluster.metadata_cache import MetadataCache
@@ -25,13 +24,11 @@ from kafka08.errors import (
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
-from kafka08.server.apis.failures import Failures
-from kafka08.server.requests.long_work import in_turns, partitions_of
+from kafka08.server.apis.failures import RequestFailures
+from kafka08.server.requests.long_work import by_topic, in_turns, partitions_of
 from kafka08.server.storage.replica_manager import ReplicaManager
 
 _NO_WATERMARK = -1
-
-logger = logging.getLogger("kafka.server.KafkaApis")
 
 
 class DeleteRecordsApi:
@@ -56,8 +53,7 @@ class DeleteRecordsApi:
             deletion.begin(key, offset)
         deletion.store()
         deletion.wait(request.timeout_ms)
-        if deletion.failures:
-            deletion.failures.tell(logger, f"Deletion of records for client {header.client_id}")
+        deletion.failures.tell(f"Deletion of records for client {header.client_id}")
         return _response(deletion.answers[key] for key in wanted)
 
     def failure(
@@ -77,7 +73,7 @@ class _Deletion:
 
     def __init__(self, replicas: ReplicaManager, cache: MetadataCache) -> None:
         self.answers: dict[TopicPartition, _Answer] = {}
-        self.failures = Failures()
+        self.failures = RequestFailures()
         self._replicas = replicas
         self._cache = cache
         self._required: dict[TopicPartition, int] = {}
@@ -139,9 +135,5 @@ def _failed(key: TopicPartition, code: int) -> _Answer:
 
 
 def _response(answers: Iterable[_Answer]) -> a.DeleteRecordsResponse:
-    topics: dict[str, list[a.DeleteRecordsPartitionResponse]] = {}
-    for key, answer in answers:
-        topics.setdefault(key.topic, []).append(answer)
-    return a.DeleteRecordsResponse(
-        0, [a.DeleteRecordsTopicResponse(*item) for item in topics.items()]
-    )
+    topics = [a.DeleteRecordsTopicResponse(*item) for item in by_topic(answers)]
+    return a.DeleteRecordsResponse(0, topics)

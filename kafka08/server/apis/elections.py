@@ -21,6 +21,7 @@ from kafka08.errors import (
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import PartitionMetadata, RequestHeader
 from kafka08.runtime import Runtime
+from kafka08.server.requests.long_work import by_topic
 from zk.client import ZkClient
 from zk.errors import NodeExistsError
 
@@ -107,7 +108,5 @@ class ElectLeadersApi:
 
 
 def _response(codes: dict[TopicPartition, int]) -> a.ElectLeadersResponse:
-    topics: dict[str, list[a.ElectedPartition]] = {}
-    for key, code in codes.items():
-        topics.setdefault(key.topic, []).append(a.ElectedPartition(key.partition, code, None))
-    return a.ElectLeadersResponse(0, [a.ElectedTopic(*item) for item in topics.items()])
+    answers = ((key, a.ElectedPartition(key.partition, code, None)) for key, code in codes.items())
+    return a.ElectLeadersResponse(0, [a.ElectedTopic(*item) for item in by_topic(answers)])

@@ -7,10 +7,12 @@ import logging
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError, code_of
 
+logger = logging.getLogger("kafka.server.KafkaApis")
+
 _SHOWN = 3
 
 
-class Failures:
+class RequestFailures:
     """``add`` returns the wire code. ``tell`` logs a line, unless all failures are disk errors,
     which are logged elsewhere, once."""
 
@@ -36,7 +38,7 @@ class Failures:
         more = self._count - len(self._shown)
         return "; ".join(self._shown) + (f"; and {more} more" if more else "")
 
-    def tell(self, logger: logging.Logger, request: str) -> None:
+    def tell(self, request: str) -> None:
         """A warning, or an error with the first traceback if one was not a KafkaError."""
         if not self._is_news:
             return

@@ -12,7 +12,6 @@ serve, and hear up to where the leader has deleted records. Version 5 does not l
 
 from __future__ import annotations
 
-import logging
 from typing import Final
 
 from kafka08.common import TopicPartition
@@ -47,8 +46,6 @@ _ALL_FORMATS_SINCE: Final = len(_READERS) - 1
 # Makes a NamedTuple in half the time of its constructor: this is what each fetch passes.
 _new: Final = tuple.__new__
 
-logger = logging.getLogger("kafka.server.KafkaApis")
-
 
 class FetchApi:
     key = 1
@@ -76,7 +73,6 @@ class FetchApi:
         fetch.run()
         if fetch.failures:
             fetch.failures.tell(
-                logger,
                 f"Fetch request with correlation id {header.correlation_id} "
                 f"from client {header.client_id}",
             )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Any
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import OFFSETS_TOPIC, TopicPartition, offsets_partition_for
@@ -28,12 +27,7 @@ from kafka08.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafka08.groups.records import Committed, GroupPartition
-from kafka08.protocol.group_schemas import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupStubRequest,
-    JoinGroupStubResponse,
-)
+from kafka08.protocol.group_schemas import HeartbeatResponse, JoinGroupStubResponse
 from kafka08.protocol.schemas import (
     NO_TIMESTAMP,
     ConsumerMetadataRequest,
@@ -50,13 +44,14 @@ from kafka08.protocol.schemas import (
     RequestHeader,
 )
 from kafka08.runtime import Runtime
-from kafka08.server.apis.metadata import TopicCreator
 from kafka08.server.cluster_view.registrations import Reachable
+from kafka08.server.cluster_view.topic_creator import TopicCreator
 from kafka08.server.groups.coordinator import MemberId
 from kafka08.server.groups.offset_manager import OffsetManager
 from kafka08.server.groups.requests import GroupRequests
 from kafka08.server.groups.zk_offsets import ZkOffsets
-from kafka08.server.requests.long_work import in_turns, partitions_of
+from kafka08.server.requests.dispatch import Handler, Message
+from kafka08.server.requests.long_work import by_topic, in_turns, partitions_of
 from kafka08.settings.broker import BrokerConfig
 
 logger = logging.getLogger("kafka.server.KafkaApis")
@@ -98,12 +93,14 @@ class OffsetCommitApi:
         self._max_metadata = config.offset_metadata_max_bytes
         self._runtime = runtime
 
-    def handle(self, header: RequestHeader, request: Any) -> OffsetCommitResponse:
+    def handle(self, header: RequestHeader, request: OffsetCommitRequest) -> OffsetCommitResponse:
         if header.api_version == 0:
             return self._commit_to_zookeeper(request)
         return self._commit_to_kafka(header, request)
 
-    def failure(self, header: RequestHeader, request: Any, code: int) -> OffsetCommitResponse:
+    def failure(
+        self, header: RequestHeader, request: OffsetCommitRequest, code: int
+    ) -> OffsetCommitResponse:
         code = _AS_COORDINATOR.get(code, code)
         return self._response(
             {
@@ -186,11 +183,11 @@ class OffsetCommitApi:
         return _AS_COORDINATOR.get(refused, refused)
 
     def _response(self, codes: dict[TopicPartition, int]) -> OffsetCommitResponse:
-        topics: dict[str, list[OffsetCommitPartitionResponse]] = {}
-        for key, code in in_turns(self._runtime, codes.items()):
-            answer = OffsetCommitPartitionResponse(key.partition, code)
-            topics.setdefault(key.topic, []).append(answer)
-        return OffsetCommitResponse([OffsetCommitTopicResponse(*item) for item in topics.items()])
+        answers = (
+            (key, OffsetCommitPartitionResponse(key.partition, code))
+            for key, code in in_turns(self._runtime, codes.items())
+        )
+        return OffsetCommitResponse([OffsetCommitTopicResponse(*t) for t in by_topic(answers)])
 
 
 class OffsetFetchApi:
@@ -256,11 +253,11 @@ class OffsetFetchApi:
         return committed.offset, committed.metadata, NO_ERROR
 
     def _response(self, found: dict[TopicPartition, tuple[int, str, int]]) -> OffsetFetchResponse:
-        topics: dict[str, list[OffsetFetchPartitionResponse]] = {}
-        for key, answer in in_turns(self._runtime, found.items()):
-            named = OffsetFetchPartitionResponse(key.partition, *answer)
-            topics.setdefault(key.topic, []).append(named)
-        return OffsetFetchResponse([OffsetFetchTopicResponse(*item) for item in topics.items()])
+        answers = (
+            (key, OffsetFetchPartitionResponse(key.partition, *answer))
+            for key, answer in in_turns(self._runtime, found.items())
+        )
+        return OffsetFetchResponse([OffsetFetchTopicResponse(*t) for t in by_topic(answers)])
 
 
 class ConsumerMetadataApi:
@@ -305,31 +302,25 @@ class ConsumerMetadataApi:
         return ConsumerMetadataResponse(ConsumerCoordinatorNotAvailableError.code, -1, "", -1)
 
 
-class JoinGroupStubApi:
-    """A stub in 0.8.2.2: always -1."""
+class GroupStubApi:
+    """JoinGroup and Heartbeat are stubs in 0.8.2.2: always -1."""
 
-    key = 11
     last_version = 0
 
-    def handle(self, header: RequestHeader, request: JoinGroupStubRequest) -> JoinGroupStubResponse:
-        return self.failure(header, request, UnknownError.code)
+    def __init__(self, key: int, answer: JoinGroupStubResponse | HeartbeatResponse) -> None:
+        self.key = key
+        self._answer = answer
 
-    def failure(
-        self, header: RequestHeader, request: JoinGroupStubRequest, code: int
-    ) -> JoinGroupStubResponse:
-        return JoinGroupStubResponse(UnknownError.code, -1, "", [])
+    def handle(self, header: RequestHeader, request: Message) -> Message:
+        return self._answer
+
+    def failure(self, header: RequestHeader, request: Message, code: int) -> Message:
+        return self._answer
 
 
-class HeartbeatStubApi:
-    """A stub in 0.8.2.2: always -1."""
-
-    key = 12
-    last_version = 0
-
-    def handle(self, header: RequestHeader, request: HeartbeatRequest) -> HeartbeatResponse:
-        return self.failure(header, request, UnknownError.code)
-
-    def failure(
-        self, header: RequestHeader, request: HeartbeatRequest, code: int
-    ) -> HeartbeatResponse:
-        return HeartbeatResponse(UnknownError.code)
+def stubs() -> list[Handler]:
+    """The handlers of groups that cannot be made."""
+    return [
+        GroupStubApi(11, JoinGroupStubResponse(UnknownError.code, -1, "", [])),
+        GroupStubApi(12, HeartbeatResponse(UnknownError.code)),
+    ]

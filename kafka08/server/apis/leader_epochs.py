@@ -6,8 +6,6 @@ logs with batches know epochs; others answer -1.
 
 from __future__ import annotations
 
-import logging
-
 from kafka08.common import TopicPartition
 from kafka08.errors import NO_ERROR
 from kafka08.protocol.later_schemas import (
@@ -19,11 +17,9 @@ from kafka08.protocol.later_schemas import (
 )
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
-from kafka08.server.apis.failures import Failures
-from kafka08.server.requests.long_work import partitions_of
+from kafka08.server.apis.failures import RequestFailures
+from kafka08.server.requests.long_work import by_topic, partitions_of
 from kafka08.server.storage.replica_manager import ReplicaManager
-
-logger = logging.getLogger("kafka.server.KafkaApis")
 
 
 class OffsetForLeaderEpochApi:
@@ -37,14 +33,14 @@ class OffsetForLeaderEpochApi:
     def handle(
         self, header: RequestHeader, request: OffsetForLeaderEpochRequest
     ) -> OffsetForLeaderEpochResponse:
-        topics: dict[str, list[EpochPartitionResponse]] = {}
-        failures = Failures()
-        for topic, asked in partitions_of(self._runtime, request):
-            answer = self._answer(TopicPartition(topic, asked.partition), asked, failures)
-            topics.setdefault(topic, []).append(answer)
-        if failures:
-            failures.tell(logger, f"Epochs asked for by client {header.client_id}")
-        return OffsetForLeaderEpochResponse([EpochTopicResponse(*item) for item in topics.items()])
+        failures = RequestFailures()
+        keys = (
+            (TopicPartition(topic, asked.partition), asked)
+            for topic, asked in partitions_of(self._runtime, request)
+        )
+        topics = by_topic((key, self._answer(key, asked, failures)) for key, asked in keys)
+        failures.tell(f"Epochs asked for by client {header.client_id}")
+        return OffsetForLeaderEpochResponse([EpochTopicResponse(*item) for item in topics])
 
     def failure(
         self, header: RequestHeader, request: OffsetForLeaderEpochRequest, code: int
@@ -60,7 +56,7 @@ class OffsetForLeaderEpochApi:
         )
 
     def _answer(
-        self, key: TopicPartition, asked: EpochPartition, failures: Failures
+        self, key: TopicPartition, asked: EpochPartition, failures: RequestFailures
     ) -> EpochPartitionResponse:
         try:
             partition = self._replicas.partition(key)

@@ -21,9 +21,7 @@ librdkafka does by default.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
-from typing import Any, Protocol
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import Broker
@@ -38,12 +36,11 @@ from kafka08.protocol.schemas import (
     TopicMetadata,
 )
 from kafka08.runtime import Runtime
-from kafka08.server.apis.failures import Failures
+from kafka08.server.apis.failures import RequestFailures
 from kafka08.server.cluster_view.originals import Originals
 from kafka08.server.cluster_view.registrations import Reachable
+from kafka08.server.cluster_view.topic_creator import TopicCreator
 from kafka08.server.requests.long_work import in_turns
-
-logger = logging.getLogger("kafka.server.KafkaApis")
 
 _LIBRDKAFKA = "rdkafka"
 # A quarter of what librdkafka lacks at most: 28 bytes for a broker whose host is one character,
@@ -52,15 +49,6 @@ _BROKER_PADDING = 7
 _TOPIC_PADDING = 15
 # Less than the request timeouts that clients have.
 _PATIENCE_S = 2.0
-
-
-class TopicCreator(Protocol):
-    """Creates a topic on first use; returns False where that is not allowed. Knows topics that no
-    controller has announced."""
-
-    def create_on_demand(self, topic: str) -> bool: ...
-
-    def may_exist(self, topic: str) -> bool: ...
 
 
 class MetadataApi:
@@ -95,7 +83,7 @@ class MetadataApi:
             raise ConnectionClosed("no controller has named the brokers and topics yet")
         asks_all = request.topics is None or (version == 0 and not request.topics)
         names = self._cache.topics() if asks_all else list(dict.fromkeys(request.topics or ()))
-        failures = Failures()
+        failures = RequestFailures()
         brokers = self._reachable.brokers()
         topics = [
             self._known(name, version, brokers)
@@ -103,8 +91,7 @@ class MetadataApi:
             else self._missing(name, request.allow_auto_topic_creation, header, failures)
             for name in in_turns(self._runtime, names)
         ]
-        if failures:
-            failures.tell(logger, "Could not create all topics asked for")
+        failures.tell("Could not create all topics asked for")
         return topics
 
     def failure(
@@ -121,7 +108,7 @@ class MetadataApi:
         brokers = self._brokers()
         if header.api_version and not brokers:
             raise ConnectionClosed("no broker is known that the client can reach")
-        later: tuple[Any, ...] = ()
+        later: tuple[()] | tuple[int, str | None, int] = ()
         if header.api_version and self._originals is not None:
             later = (0, self._originals.cluster_id(), self._originals.administrator())
         if not (header.client_id or "").startswith(_LIBRDKAFKA):
@@ -138,7 +125,7 @@ class MetadataApi:
         return self._cache.later_topic_metadata(topic, brokers)
 
     def _missing(
-        self, topic: str, may_create: bool, header: RequestHeader, failures: Failures
+        self, topic: str, may_create: bool, header: RequestHeader, failures: RequestFailures
     ) -> TopicMetadata:
         try:
             found = (may_create and self._creator.create_on_demand(topic)) or (

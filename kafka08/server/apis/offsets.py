@@ -14,8 +14,6 @@ too low, the code is 78, before version 5 it is 5. Times below -2 are of later v
 
 from __future__ import annotations
 
-import logging
-
 from kafka08.cluster.partition import NO_EPOCH
 from kafka08.common import EARLIEST_TIME, LATER_FORMATS_TIME, LATEST_TIME, TopicPartition
 from kafka08.errors import (
@@ -39,14 +37,12 @@ from kafka08.protocol.schemas import (
     RequestHeader,
 )
 from kafka08.runtime import Runtime
-from kafka08.server.apis.failures import Failures
-from kafka08.server.requests.long_work import LongWork, in_turns, partitions_of
+from kafka08.server.apis.failures import RequestFailures
+from kafka08.server.requests.long_work import LongWork, by_topic, in_turns, partitions_of
 from kafka08.server.storage.offsets_by_time import BehindLeadershipError, OffsetsByTime, start_of
 from kafka08.server.storage.replica_manager import ReplicaManager
 
 _OFFSET_NOT_AVAILABLE_SINCE = 5  # version
-
-logger = logging.getLogger("kafka.server.KafkaApis")
 
 
 class OffsetsApi:
@@ -63,21 +59,22 @@ class OffsetsApi:
             TopicPartition(topic, partition.partition): partition
             for topic, partition in partitions_of(self._runtime, request)
         }
-        topics: dict[str, list[OffsetsPartitionResponse]] = {}
-        failures = Failures()
+        failures = RequestFailures()
+        answers: dict[TopicPartition, OffsetsPartitionResponse] = {}
         for key, asked in in_turns(self._runtime, wanted.items()):
-            if header.api_version:
-                answer = self._one(key, asked, request.replica_id, header.api_version, failures)
-            else:
-                answer = self._answer(key, asked, request.replica_id, failures)
-            topics.setdefault(key.topic, []).append(answer)
-        if failures:
-            failures.tell(
-                logger,
-                f"Offset request with correlation id {header.correlation_id} "
-                f"from client {header.client_id}",
-            )
-        return OffsetsResponse([OffsetsTopicResponse(*item) for item in topics.items()])
+            try:
+                if header.api_version:
+                    answer = self._one(key, asked, request.replica_id, header.api_version)
+                else:
+                    answer = self._answer(key, asked, request.replica_id)
+            except Exception as error:
+                answer = OffsetsPartitionResponse(asked.partition, failures.add(key, error))
+            answers[key] = answer
+        failures.tell(
+            f"Offset request with correlation id {header.correlation_id} "
+            f"from client {header.client_id}"
+        )
+        return OffsetsResponse([OffsetsTopicResponse(*item) for item in by_topic(answers.items())])
 
     def failure(self, header: RequestHeader, request: OffsetsRequest, code: int) -> OffsetsResponse:
         return OffsetsResponse(
@@ -94,12 +91,7 @@ class OffsetsApi:
         )
 
     def _one(
-        self,
-        key: TopicPartition,
-        asked: OffsetsPartition,
-        replica_id: int,
-        version: int,
-        failures: Failures,
+        self, key: TopicPartition, asked: OffsetsPartition, replica_id: int, version: int
     ) -> OffsetsPartitionResponse:
         """The answer of versions from 1 on."""
         if asked.time < EARLIEST_TIME:
@@ -114,8 +106,6 @@ class OffsetsApi:
         except BehindLeadershipError:
             known = version >= _OFFSET_NOT_AVAILABLE_SINCE
             code = LaterCode.OFFSET_NOT_AVAILABLE if known else LeaderNotAvailableError.code
-        except Exception as error:
-            code = failures.add(key, error)
         else:
             return OffsetsPartitionResponse(
                 asked.partition,
@@ -127,17 +117,14 @@ class OffsetsApi:
         return OffsetsPartitionResponse(asked.partition, code)
 
     def _answer(
-        self, key: TopicPartition, asked: OffsetsPartition, replica_id: int, failures: Failures
+        self, key: TopicPartition, asked: OffsetsPartition, replica_id: int
     ) -> OffsetsPartitionResponse:
-        try:
-            if asked.time == LATER_FORMATS_TIME and replica_id == DEBUG_REPLICA_ID:
-                until = self._replicas.later_formats_until(key)
-                return OffsetsPartitionResponse(asked.partition, NO_ERROR, [until])
+        if asked.time == LATER_FORMATS_TIME and replica_id == DEBUG_REPLICA_ID:
+            offsets = [self._replicas.later_formats_until(key)]
+        else:
             if asked.time not in (LATEST_TIME, EARLIEST_TIME):
                 self._replicas.stat_files(key)  # may wait; nothing below does
             offsets = self._offsets(key, asked, replica_id)
-        except Exception as error:
-            return OffsetsPartitionResponse(asked.partition, failures.add(key, error), [])
         return OffsetsPartitionResponse(asked.partition, NO_ERROR, offsets)
 
     def _offsets(self, key: TopicPartition, asked: OffsetsPartition, replica_id: int) -> list[int]:

@@ -9,7 +9,6 @@ leadership answers 6 at once, where the original lets the request time out.
 
 from __future__ import annotations
 
-import logging
 from typing import Final
 
 from kafka08.common import TopicPartition
@@ -33,8 +32,6 @@ from kafka08.server.requests.long_work import are_many, in_turns, in_turns_if_ma
 from kafka08.server.storage.appends import Appends
 from kafka08.server.storage.replica_manager import ReplicaManager
 from kafka08.server.storage.writes import Produce, ProducerVersions
-
-logger = logging.getLogger("kafka.server.KafkaApis")
 
 # Makes a NamedTuple in half the time of its constructor: this is what each produce passes.
 _new: Final = tuple.__new__
@@ -85,7 +82,6 @@ class ProduceApi:
         failures = produce.failures
         if failures:
             failures.tell(
-                logger,
                 f"Produce request with correlation id {header.correlation_id} "
                 f"from client {header.client_id}",
             )

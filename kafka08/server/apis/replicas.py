@@ -8,7 +8,7 @@ controller only.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from kafka08.common import TopicPartition
 from kafka08.errors import NO_ERROR, StaleControllerEpochError, UnknownError
@@ -32,14 +32,16 @@ from kafka08.server.replication.roles import Roles
 from zk.errors import ZkError
 
 
-class LeaderAndIsrApi:
-    key = 4
-    last_version = 0
-
+class _ReplicaApi:
     def __init__(self, roles: Roles, retries: PartitionRetries, epochs: EpochCheck) -> None:
         self._roles = roles
         self._retries = retries
         self._epochs = epochs
+
+
+class LeaderAndIsrApi(_ReplicaApi):
+    key = 4
+    last_version = 0
 
     def handle(self, header: RequestHeader, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         self._epochs.check_controller(request.controller_epoch)
@@ -62,14 +64,9 @@ class LeaderAndIsrApi:
         return LeaderAndIsrResponse(NO_ERROR, _each_failed(request, code))
 
 
-class StopReplicaApi:
+class StopReplicaApi(_ReplicaApi):
     key = 5
     last_version = 0
-
-    def __init__(self, roles: Roles, retries: PartitionRetries, epochs: EpochCheck) -> None:
-        self._roles = roles
-        self._retries = retries
-        self._epochs = epochs
 
     def handle(self, header: RequestHeader, request: StopReplicaRequest) -> StopReplicaResponse:
         self._epochs.check_controller(request.controller_epoch)
@@ -133,5 +130,7 @@ class ControlledShutdownApi:
         return ControlledShutdownResponse(UnknownError.code, [])
 
 
-def _each_failed(request: Any, code: int) -> list[PartitionError]:
+def _each_failed(
+    request: LeaderAndIsrRequest | StopReplicaRequest, code: int
+) -> list[PartitionError]:
     return [PartitionError(each.topic, each.partition, code) for each in request.partitions]

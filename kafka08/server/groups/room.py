@@ -9,10 +9,9 @@ from kafka08.server.apis import coordinated_groups
 from kafka08.server.apis.group_members import DescribeGroupsApi
 from kafka08.server.apis.groups import (
     ConsumerMetadataApi,
-    HeartbeatStubApi,
-    JoinGroupStubApi,
     OffsetCommitApi,
     OffsetFetchApi,
+    stubs,
 )
 from kafka08.server.cluster_view.originals import Originals
 from kafka08.server.cluster_view.room import ClusterView
@@ -28,7 +27,7 @@ from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
 
 
-class Groups(Room):
+class ConsumerGroups(Room):
     """``originals``: whether brokers of 0.8.2.2 must be able to read what is stored."""
 
     def __init__(
@@ -55,7 +54,7 @@ class Groups(Room):
             OffsetCommitApi(runtime, view.cache, self.members, zk_offsets, config),
             OffsetFetchApi(runtime, view.cache, self.offsets, zk_offsets),
             ConsumerMetadataApi(view.cache, view.creator, partitions, view.reachable),
-            *(self._modern() if config.api_versions_enable else self._stubs()),
+            *(self._modern() if config.api_versions_enable else self._original()),
         ]
 
     def _modern(self) -> list[Handler]:
@@ -64,13 +63,8 @@ class Groups(Room):
             DescribeGroupsApi(self._runtime, self._zk, self.members),
         ]
 
-    def _stubs(self) -> list[Handler]:
-        """JoinGroup and Heartbeat of 0.8.2.2 do not make groups."""
-        return [
-            JoinGroupStubApi(),
-            HeartbeatStubApi(),
-            DescribeGroupsApi(self._runtime, self._zk),
-        ]
+    def _original(self) -> list[Handler]:
+        return [*stubs(), DescribeGroupsApi(self._runtime, self._zk)]
 
     def add_metrics(self, registry: Registry) -> None:
         broker_metrics.add_offsets(registry, self.offsets)

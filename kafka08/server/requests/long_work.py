@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
+from kafka08.common import TopicPartition
 from kafka08.message import scan
 from kafka08.message.compression import InflatesTooFarError
 from kafka08.runtime import Queue, Runtime
@@ -137,6 +138,14 @@ def partitions_of(runtime: Runtime, request: Any) -> Iterable[tuple[str, Any]]:
     topics = request.topics
     pairs = ((topic.topic, partition) for topic in topics for partition in topic.partitions)
     return _turns(runtime, pairs) if are_many(topics) else pairs
+
+
+def by_topic(answers: Iterable[tuple[TopicPartition, T]]) -> Iterable[tuple[str, list[T]]]:
+    """(topic, answers) for each topic, in the order in which they first come."""
+    topics: dict[str, list[T]] = {}
+    for key, answer in answers:
+        topics.setdefault(key.topic, []).append(answer)
+    return topics.items()
 
 
 def _turns(runtime: Runtime, items: Iterable[T]) -> Iterator[T]:

@@ -23,7 +23,7 @@ from kafka08.errors import (
 from kafka08.message.entry import BATCH
 from kafka08.protocol.schemas import FetchPartition, FetchPartitionResponse, FetchRequest
 from kafka08.runtime import Runtime
-from kafka08.server.apis.failures import Failures
+from kafka08.server.apis.failures import RequestFailures
 from kafka08.server.quotas.leader_throttle import LeaderThrottle
 from kafka08.server.rebuild.view import REFUSE, SEND_NOW, SKIP, ConsumerVersions, ConsumerView
 from kafka08.server.requests.long_work import are_many, in_turns, partitions_of
@@ -67,7 +67,7 @@ class Fetch:
         self._is_follower = request.replica_id >= 0
         self.asked = asked_partitions(runtime, request)
         self.answers: dict[TopicPartition, FetchPartitionResponse] = {}
-        self.failures = Failures()
+        self.failures = RequestFailures()
         self._refused: set[TopicPartition] = set()
         # A partition that failed, or whose bytes are final, gains nothing by waiting.
         self._is_complete = not self.asked

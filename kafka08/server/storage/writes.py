@@ -21,7 +21,7 @@ from kafka08.errors import (
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.sets import require_batch
 from kafka08.protocol.schemas import ProducePartitionResponse
-from kafka08.server.apis.failures import Failures
+from kafka08.server.apis.failures import RequestFailures
 from kafka08.server.rebuild.view import ConsumerView
 from kafka08.server.storage.appends import Appends, InflateBudget
 from kafka08.server.storage.replica_manager import ReplicaManager
@@ -82,7 +82,7 @@ class Produce:
         self._room = InflateBudget(sets)
         self._acks = acks
         self.required: dict[TopicPartition, int] = {}
-        self.failures = Failures()
+        self.failures = RequestFailures()
 
     def append(self, key: TopicPartition, data: memoryview) -> ProducePartitionResponse:
         """Append one set; may wait if it is long. The answer may have an error."""

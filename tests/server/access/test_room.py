@@ -4,17 +4,17 @@ from collections.abc import Callable
 from typing import Any
 
 from kafka08.runtime import Scheduler
-from kafka08.server.access.room import Access
+from kafka08.server.access.room import AccessControl
 from kafka08.server.optional import NoLogins
 from tests.server.support import Rig
 
 AUTHORIZER = "kafka.security.auth.SimpleAclAuthorizer"
 
 
-def access_of(rig: Rig) -> Access:
+def access_of(rig: Rig) -> AccessControl:
     runtime: Any = rig.runtime
     zk: Any = rig.zk
-    return Access(rig.config, runtime, zk, NoLogins(), lambda sessions: None)
+    return AccessControl(rig.config, runtime, zk, NoLogins(), lambda sessions: None)
 
 
 def test_without_an_authorizer_nothing_is_guarded(rig: Rig) -> None:

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from kafka08.server.apis.coordinated_groups import JoinGroupApi
-from kafka08.server.apis.groups import JoinGroupStubApi
+from kafka08.server.apis.groups import GroupStubApi
 from tests.server.support import Rig
 
 
-@pytest.mark.parametrize(("later", "kind"), [(False, JoinGroupStubApi), (True, JoinGroupApi)])
+@pytest.mark.parametrize(("later", "kind"), [(False, GroupStubApi), (True, JoinGroupApi)])
 def test_groups_are_made_with_api_versions_only(
     make_rig: Callable[..., Rig], later: bool, kind: type
 ) -> None:
