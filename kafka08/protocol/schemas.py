@@ -7,7 +7,7 @@ org.apache.kafka.common.protocol.Protocol; what has a ``Since`` is of later rele
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias
 
 from kafka08.protocol.types import (
     Doc,
@@ -36,6 +36,9 @@ NO_EPOCH = -1
 NO_TIMESTAMP = -1
 NOT_ASKED = -(2**31)
 """Authorized operations of a request that does not ask for them."""
+
+Message: TypeAlias = Any
+"""A request, an answer, or a part of either, of whatever API: each has a class of its own."""
 
 
 class Sized(Protocol):

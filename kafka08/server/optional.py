@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafka08.common import SASL
 from kafka08.log.disk import DiskFailure
 from kafka08.metrics.registry import Registry
+from kafka08.network.server import Login
 from kafka08.runtime import Connector, Runtime
 from kafka08.server.monitoring.health import Health
 from kafka08.settings.broker import BrokerConfig
@@ -31,10 +32,10 @@ class NoLogins:
     def connector(self, connector: Connector) -> Connector:
         return connector
 
-    def credentials(self, *parts: Any) -> None:
+    def credentials(self, *parts: object) -> None:
         return None
 
-    def by_listener(self, *parts: Any) -> dict[str, Any]:
+    def by_listener(self, *parts: object) -> dict[str, Login]:
         return {}
 
 

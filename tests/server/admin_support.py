@@ -24,7 +24,7 @@ from kafka08.server.cluster_view.registrations import Registrations
 from kafka08.server.cluster_view.room import ClusterView
 from kafka08.server.optional import NoLogins
 from kafka08.server.part import Room
-from kafka08.server.quotas.mutations import MutationQuota
+from kafka08.server.quotas.throttle import MutationQuota
 from kafka08.server.requests.dispatch import Dispatcher, Handler
 from kafka08.server.requests.room import apis_of, handlers_of
 from tests.fakes.cluster import FakeCluster

@@ -36,8 +36,8 @@ from kafka08.server.access.room import AccessControl
 from kafka08.server.cluster_view.room import ClusterView
 from kafka08.server.groups.room import ConsumerGroups
 from kafka08.server.optional import NoLogins
-from kafka08.server.quotas.mutations import MutationQuota
 from kafka08.server.quotas.replication import ReplicationQuota
+from kafka08.server.quotas.throttle import MutationQuota
 from kafka08.server.replication.room import Replication
 from kafka08.server.requests.dispatch import Dispatcher
 from kafka08.server.requests.effects import Effects

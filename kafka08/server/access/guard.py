@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from kafka08.common import ANONYMOUS
 from kafka08.network.peer import current_peer
 from kafka08.protocol.registry import APIS
-from kafka08.protocol.schemas import RequestHeader
+from kafka08.protocol.schemas import Message, RequestHeader
 from kafka08.runtime import Runtime
 from kafka08.security.acls import CLUSTER, Operation, ResourceType
 from kafka08.security.authorizer import AclAuthorizer, Requester
-from kafka08.server.requests.dispatch import Handler, Message
+from kafka08.server.requests.dispatch import Handler
 from kafka08.server.requests.long_work import in_turns_if_many
 
 _UNKNOWN = Requester(ANONYMOUS, "")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from kafka08.common import SASL, Endpoint
 from kafka08.errors import ConfigError
@@ -27,7 +26,8 @@ from kafka08.security.mechanisms import Side
 from kafka08.security.plain import PLAIN, PlainServer
 from kafka08.security.scram import HASHES, ScramServer, nonce_of
 from kafka08.security.sides import check_module, client_side
-from kafka08.server.access.scram_credentials import ScramCredentials
+from kafka08.server.access.scram_credentials import Find, ScramCredentials
+from kafka08.server.requests.dispatch import Parts
 from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
 
@@ -159,7 +159,7 @@ class LoginSettings:
         return made
 
 
-def _scram(mechanism: str, find: Callable[[str], Any]) -> Side:
+def _scram(mechanism: str, find: Find) -> Side:
     return ScramServer(mechanism, find, nonce_of(secrets.token_bytes(32)))
 
 
@@ -184,7 +184,7 @@ class Logins:
         login = ServerLogin(peer, serve, mechanisms, self._versions, lifetimes_ms)
         return partial(self._handle, login)
 
-    def _handle(self, login: ServerLogin, frame: memoryview, address: str) -> list[Any] | None:
+    def _handle(self, login: ServerLogin, frame: memoryview, address: str) -> Parts | None:
         try:
             return login.handle(frame, address)
         except LoginFailed as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.network.peer import Session
@@ -16,6 +16,9 @@ from kafka08.settings.broker import BrokerConfig
 from zk import entities
 from zk.client import ZkClient
 
+if TYPE_CHECKING:
+    from kafka08.server.access.logins import LoginSettings
+
 
 class AccessControl(Room):
     """``logins``: those of the listeners. ``end`` ends sessions whose credentials have changed."""
@@ -25,7 +28,7 @@ class AccessControl(Room):
         config: BrokerConfig,
         runtime: Runtime,
         zk: ZkClient,
-        logins: Any,
+        logins: LoginSettings | optional.NoLogins,
         end: Callable[[Collection[Session]], object],
     ) -> None:
         self._zk = zk

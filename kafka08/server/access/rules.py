@@ -20,10 +20,10 @@ from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol import schemas as s
 from kafka08.protocol.registry import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from kafka08.protocol.schemas import Message
 from kafka08.security.acls import CLUSTER_NAME, Operation, ResourceType
 from kafka08.server.access.guard import Check, Rule
 from kafka08.server.apis.metadata import MetadataApi
-from kafka08.server.requests.dispatch import Message
 
 TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
 TOPIC_CODE, GROUP_CODE, CLUSTER_CODE = (

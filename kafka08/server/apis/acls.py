@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from kafka08.errors import NO_ERROR
 from kafka08.protocol import acl_schemas as a
+from kafka08.protocol.schemas import Message
 from kafka08.security.acl_filters import ALL_ACLS, PatternFilter, ResourceFilter, RuleFilter
 from kafka08.security.acl_nodes import check_name
 from kafka08.security.acl_store import AclStore, read_or_refuse
@@ -28,7 +29,7 @@ from kafka08.security.acls import (
 )
 from kafka08.server.apis.no_acls import CREATE, DELETE, DESCRIBE, AclApi
 from kafka08.server.apis.outcomes import AdminOutcome, InvalidRequestError, tried
-from kafka08.server.requests.dispatch import Handler, Message
+from kafka08.server.requests.dispatch import Handler
 from zk.znodes import MalformedNodeError
 
 _ANY = 1

@@ -20,7 +20,7 @@ from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import OFFSETS_TOPIC, TopicPartition, validate_topic
 from kafka08.errors import NO_ERROR, RequestTimedOutError
 from kafka08.protocol import admin_schemas as a
-from kafka08.protocol.schemas import RequestHeader
+from kafka08.protocol.schemas import Message, RequestHeader
 from kafka08.runtime import Runtime
 from kafka08.server.apis.described_configs import (
     ConfigSelection,
@@ -34,8 +34,7 @@ from kafka08.server.apis.outcomes import (
     TopicDeletionDisabledError,
     tried,
 )
-from kafka08.server.quotas.mutations import MutationQuota
-from kafka08.server.requests.dispatch import Message
+from kafka08.server.quotas.throttle import MutationQuota
 from kafka08.server.requests.long_work import in_turns
 from kafka08.settings.broker import BrokerConfig
 from kafka08.settings.dynamic import DynamicBrokerSettings

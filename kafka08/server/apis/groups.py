@@ -32,6 +32,7 @@ from kafka08.protocol.schemas import (
     NO_TIMESTAMP,
     ConsumerMetadataRequest,
     ConsumerMetadataResponse,
+    Message,
     OffsetCommitPartition,
     OffsetCommitPartitionResponse,
     OffsetCommitRequest,
@@ -50,7 +51,7 @@ from kafka08.server.groups.coordinator import MemberId
 from kafka08.server.groups.offset_manager import OffsetManager
 from kafka08.server.groups.requests import GroupRequests
 from kafka08.server.groups.zk_offsets import ZkOffsets
-from kafka08.server.requests.dispatch import Handler, Message
+from kafka08.server.requests.dispatch import Handler
 from kafka08.server.requests.long_work import by_topic, in_turns, partitions_of
 from kafka08.settings.broker import BrokerConfig
 

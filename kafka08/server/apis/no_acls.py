@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from kafka08.errors import LaterCode
 from kafka08.protocol import acl_schemas as a
-from kafka08.protocol.schemas import RequestHeader
+from kafka08.protocol.schemas import Message, RequestHeader
 from kafka08.server.apis.outcomes import AdminOutcome
-from kafka08.server.requests.dispatch import Handler, Message
+from kafka08.server.requests.dispatch import Handler
 
 _DISABLED = AdminOutcome(LaterCode.SECURITY_DISABLED, "No Authorizer is configured.")
 

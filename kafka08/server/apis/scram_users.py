@@ -7,9 +7,8 @@ Brokers follow a change within a second. Later releases answer from the controll
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any
 
 from kafka08.errors import LaterCode
 from kafka08.protocol import scram_schemas as s
@@ -22,6 +21,7 @@ from kafka08.security.scram import (
     encode_credential,
 )
 from kafka08.server.apis.outcomes import AdminOutcome, RefusedError, tried
+from kafka08.server.requests.dispatch import Handler
 from zk import entities, entity_configs
 from zk.client import ZkClient
 
@@ -102,7 +102,7 @@ class _Changes:
 
     def check(self, user: str) -> None:
         """Raises RefusedError."""
-        every: list[Any] = [*self.deleted, *self.set]
+        every: list[s.ScramDeletion | s.ScramUpsertion] = [*self.deleted, *self.set]
         if not user:
             raise RefusedError(LaterCode.UNACCEPTABLE_CREDENTIAL, _EMPTY_NAME)
         if any(not 0 < each.mechanism < len(s.MECHANISMS) for each in every):
@@ -188,5 +188,5 @@ def _altered(outcomes: Mapping[str, AdminOutcome]) -> s.AlterUserScramCredential
     return s.AlterUserScramCredentialsResponse(0, users)
 
 
-def handlers(zk: ZkClient) -> Sequence[Any]:
+def handlers(zk: ZkClient) -> list[Handler]:
     return [DescribeUserScramCredentialsApi(zk), AlterUserScramCredentialsApi(zk)]

@@ -29,7 +29,7 @@ from kafka08.server.cluster_view.registrations import Reachable, Registrations
 from kafka08.server.cluster_view.topic_configs import TopicConfigs
 from kafka08.server.cluster_view.topic_creator import TopicCreator
 from kafka08.server.part import Room
-from kafka08.server.quotas.mutations import MutationQuota
+from kafka08.server.quotas.throttle import MutationQuota
 from kafka08.server.requests.dispatch import Handler
 from kafka08.settings.broker import BrokerConfig
 from kafka08.settings.topic import LogConfig

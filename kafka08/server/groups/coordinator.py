@@ -32,8 +32,7 @@ from kafka08.server.groups.group import (
     SyncAnswer,
     restored,
 )
-from kafka08.server.groups.memory import MEMBER_BYTES, GroupMemory
-from kafka08.server.groups.sizes import Sizes
+from kafka08.server.groups.memory import MEMBER_BYTES, GroupMemory, Sizes
 from kafka08.server.groups.states import COMPLETING, DEAD, EMPTY, PREPARING, STABLE
 from kafka08.server.groups.subscriptions import same_subscription
 from kafka08.server.groups.timers import Timers

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 from kafka08.groups.records import GroupRecord, MemberRecord
@@ -68,38 +69,22 @@ class SyncAnswer(NamedTuple):
     assignment: bytes = b""
 
 
+@dataclass(slots=True, eq=False)
 class Member:
     """``join`` and ``sync`` are the member's parked requests."""
 
-    __slots__ = (
-        "assignment", "client_host", "client_id", "id", "instance_id", "join", "knows_id",
-        "rebalance_timeout_ms", "session_timeout_ms", "strategies", "sync",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        member_id: str,
-        instance_id: str | None,
-        client_id: str,
-        client_host: str,
-        session_timeout_ms: int,
-        rebalance_timeout_ms: int,
-        strategies: tuple[Strategy, ...],
-        *,
-        knows_id: bool,
-    ) -> None:
-        self.id = member_id
-        self.instance_id = instance_id
-        self.client_id = client_id
-        self.client_host = client_host
-        self.session_timeout_ms = session_timeout_ms
-        self.rebalance_timeout_ms = rebalance_timeout_ms
-        self.strategies = strategies
-        self.assignment = b""
-        self.join: Reply[JoinAnswer] | None = None
-        self.sync: Reply[SyncAnswer] | None = None
-        # False until an answer has told the member its id: it cannot come back before.
-        self.knows_id = knows_id
+    id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    strategies: tuple[Strategy, ...]
+    # False until an answer has told the member its id: it cannot come back before.
+    knows_id: bool
+    assignment: bytes = b""
+    join: Reply[JoinAnswer] | None = None
+    sync: Reply[SyncAnswer] | None = None
 
     @property
     def names(self) -> set[str]:

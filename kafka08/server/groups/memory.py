@@ -7,16 +7,45 @@ them. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from sys import getsizeof
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from kafka08.server.groups.group import Group, Member, Strategy
-from kafka08.server.groups.sizes import Sizes
 
 MEMBER_BYTES = 2048
 GROUP_BYTES = 1024
 STRATEGY_BYTES = 128
+
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Sizes(Generic[Key]):
+    """Sizes in bytes by key. ``total`` is their sum."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._sizes: dict[Key, int] = {}
+
+    def __getitem__(self, key: Key) -> int:
+        """0 for an unknown key."""
+        return self._sizes.get(key, 0)
+
+    def put(self, key: Key, size: int) -> None:
+        """Replace the key's size; a new key is the newest."""
+        self.total += size - self[key]
+        self._sizes[key] = size
+
+    def drop(self, key: Key) -> None:
+        self.total -= self._sizes.pop(key, 0)
+
+    @property
+    def oldest(self) -> Key:
+        """KeyError if there is none."""
+        for key in self._sizes:
+            return key
+        raise KeyError("no sizes")
 
 
 class Joining(Protocol):

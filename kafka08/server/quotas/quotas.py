@@ -8,10 +8,9 @@ from collections.abc import Callable
 from kafka08.network.connection_limits import ConnectionLimits
 from kafka08.runtime import Clock
 from kafka08.server.quotas.ip_nodes import IpNodes
-from kafka08.server.quotas.mutations import MutationQuota
 from kafka08.server.quotas.quota_nodes import QuotaNodes
 from kafka08.server.quotas.replication import ReplicationQuotas
-from kafka08.server.quotas.throttle import Throttle
+from kafka08.server.quotas.throttle import MutationQuota, Throttle
 from kafka08.settings.broker import BrokerConfig
 from kafka08.settings.settings import LONG_MAX
 from zk import entities

@@ -14,12 +14,11 @@ from its decoding to its encoded answer, for all APIs but those between brokers.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from kafka08.network.loop_time import LoopTime
 from kafka08.network.peer import current_peer
 from kafka08.protocol.registry import APIS
-from kafka08.protocol.schemas import FetchRequest, ProduceRequest, RequestHeader
+from kafka08.protocol.schemas import FetchRequest, Message, ProduceRequest, RequestHeader
 from kafka08.runtime import Clock
 from kafka08.security.limits import Entity
 from kafka08.security.quota import SECONDS, Quota
@@ -87,7 +86,7 @@ class Throttle:
             self.timer = None
             self._loop_time.stop()
 
-    def requested(self, header: RequestHeader, request: Any) -> Any:
+    def requested(self, header: RequestHeader, request: Message) -> Message:
         """The request as it is to be served: a consumer that owes is answered without messages, at
         once."""
         if _is_of_consumer(request) and used_by_sender(self.consumers, header, 0):
@@ -95,7 +94,7 @@ class Throttle:
         return request
 
     def answered(
-        self, header: RequestHeader, request: Any, request_bytes: int, answer_bytes: int
+        self, header: RequestHeader, request: Message, request_bytes: int, answer_bytes: int
     ) -> int:
         """Count the bytes of a request or of its answer, and its time, and have the connection
         paused if that is too much. The pause in ms."""
@@ -113,6 +112,27 @@ class Throttle:
             return pause
         owed = used_by_sender(self.times, header, self.timer.seconds() * 100)
         return max(pause, paused(owed, self._most_for_time))
+
+
+class MutationQuota:
+    """Holds administrators to their rates (kafka.server.ControllerMutationQuotaManager).
+
+    Partitions that CreateTopics, CreatePartitions and DeleteTopics make or delete are counted. The
+    versions of these APIs that are served do not know the code of a refusal by quota
+    (THROTTLING_QUOTA_EXCEEDED). So a request over the rate is carried out, and the connection is
+    paused, as by other quotas and as Kafka does with these versions. ``seconds``: for so long an
+    unused rate is saved.
+    """
+
+    def __init__(self, clock: Clock, seconds: float = SECONDS) -> None:
+        self._quota = Quota(clock, seconds=seconds)
+        self.limits = self._quota.limits
+
+    def record(self, header: RequestHeader, partitions: int) -> int:
+        """Count what the present request made or deleted; the pause in ms that it causes."""
+        if not self.limits or not partitions:
+            return 0
+        return paused(used_by_sender(self._quota, header, partitions))
 
 
 def used_by_sender(quota: Quota, header: RequestHeader, amount: float) -> float:
@@ -133,7 +153,7 @@ def paused(owed: float, most: float = MOST_SECONDS) -> int:
     return math.ceil(seconds * 1000)
 
 
-def _is_of_consumer(request: Any) -> bool:
+def _is_of_consumer(request: Message) -> bool:
     return isinstance(request, FetchRequest) and request.replica_id < 0
 
 

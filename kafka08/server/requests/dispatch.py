@@ -18,7 +18,7 @@ from kafka08.network.peer import current_peer
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.registry import ORIGINAL_APIS, Apis, served_by
 from kafka08.protocol.requests import RequestDecoder, encode_response
-from kafka08.protocol.schemas import RequestHeader
+from kafka08.protocol.schemas import Message, RequestHeader
 from kafka08.runtime import Runtime
 from kafka08.server.quotas.throttle import Throttle
 from kafka08.server.requests import request_log
@@ -30,8 +30,6 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 _PRODUCE: Final = b"\0\0"
 _FETCH: Final = 1
 
-# A request of an API, its answer, or a part of either: each API has types of its own.
-Message: TypeAlias = Any
 Parts: TypeAlias = list[Any]  # of an encoded answer: bytes, and slices of files
 
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from kafka08.common import TopicPartition
 from kafka08.message import scan
 from kafka08.message.compression import InflatesTooFarError
+from kafka08.protocol.schemas import Message
 from kafka08.runtime import Queue, Runtime
 
 T = TypeVar("T")
@@ -126,14 +127,14 @@ def in_turns_if_many(runtime: Runtime, items: Collection[T]) -> Iterable[T]:
     return items if len(items) < MANY_PARTITIONS else _turns(runtime, items)
 
 
-def are_many(topics: Sequence[Any]) -> bool:
+def are_many(topics: Sequence[Message]) -> bool:
     """Whether these name more partitions than can be gone through without a pause."""
     if len(topics) == 1:
         return len(topics[0].partitions) >= MANY_PARTITIONS
     return len(topics) + sum([len(topic.partitions) for topic in topics]) >= MANY_PARTITIONS
 
 
-def partitions_of(runtime: Runtime, request: Any) -> Iterable[tuple[str, Any]]:
+def partitions_of(runtime: Runtime, request: Message) -> Iterable[tuple[str, Message]]:
     """(topic, partition) of each partition that a request names, in turns if they are many."""
     topics = request.topics
     pairs = ((topic.topic, partition) for topic in topics for partition in topic.partitions)

@@ -8,7 +8,6 @@ watermark, leadership) calls ``notify``, which never waits and never runs the wa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from kafka08.common import TopicPartition
 from kafka08.network.peer import Peer, current_peer
@@ -70,7 +69,7 @@ class Watch:
             self._peer.wake = self.wake
         return self
 
-    def __exit__(self, *exc_info: Any) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         if self._peer is not None:
             self._peer.wake = None
         self._watches.remove(self, self._keys)

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from kafka08.common import TRACE, TopicPartition
 from kafka08.protocol import group_schemas, schemas
-from kafka08.protocol.schemas import PartitionState, RequestHeader
+from kafka08.protocol.schemas import Message, PartitionState, RequestHeader
 from kafka08.protocol.types import fields_of
 
 apis_logger = logging.getLogger("kafka.server.KafkaApis")
 request_logger = logging.getLogger("kafka.request.logger")
 
-Field = tuple[str, Any]
+Field = tuple[str, object]
 
 
 def is_wanted() -> bool:
@@ -26,14 +25,14 @@ def is_wanted() -> bool:
     return apis_logger.isEnabledFor(TRACE) or request_logger.isEnabledFor(logging.DEBUG)
 
 
-def begun(header: RequestHeader, request: Any, address: str) -> None:
+def begun(header: RequestHeader, request: Message, address: str) -> None:
     """``request`` of the client at ``address`` is about to be served."""
     if apis_logger.isEnabledFor(TRACE):
         text = describe(header, request, details=True)
         apis_logger.log(TRACE, "[KafkaApi] Handling request: %s from client: /%s", text, address)
 
 
-def completed(header: RequestHeader, request: Any, address: str, seconds: float) -> None:
+def completed(header: RequestHeader, request: Message, address: str, seconds: float) -> None:
     """``request`` was served within ``seconds``, all of which count as local time."""
     details = request_logger.isEnabledFor(TRACE)
     if details or request_logger.isEnabledFor(logging.DEBUG):
@@ -46,7 +45,7 @@ def completed(header: RequestHeader, request: Any, address: str, seconds: float)
         )
 
 
-def describe(header: RequestHeader, request: Any, details: bool) -> str:
+def describe(header: RequestHeader, request: Message, details: bool) -> str:
     """``request`` on one line; its partitions only with ``details``. Messages are never shown."""
     kind = type(request)
     of_controller = kind in (schemas.LeaderAndIsrRequest, schemas.UpdateMetadataRequest)
@@ -70,23 +69,22 @@ def describe(header: RequestHeader, request: Any, details: bool) -> str:
     return between.join(f"{key}{after}{value}" for key, value in shown)
 
 
-def _body(request: Any, version: int) -> Field:
-    kind: Any = type(request)
-    names = [field.name for field in fields_of(kind, version)]
+def _body(request: Message, version: int) -> Field:
+    names = [field.name for field in fields_of(request.__class__, version)]
     return "Body", f"{{{','.join(f'{name}={getattr(request, name)}' for name in names)}}}"
 
 
-def _partitions(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Any]]:
+def _partitions(topics: Iterable[Message]) -> Iterator[tuple[TopicPartition, Message]]:
     for topic in topics:
         for partition in topic.partitions:
             yield TopicPartition(topic.topic, partition.partition), partition
 
 
-def _map(pairs: Iterable[tuple[Any, Any]]) -> str:
+def _map(pairs: Iterable[tuple[object, object]]) -> str:
     return ",".join(f"{key} -> {value}" for key, value in pairs)
 
 
-def _list(values: Iterable[Any]) -> str:
+def _list(values: Iterable[object]) -> str:
     return ",".join(map(str, values))
 
 
@@ -103,25 +101,21 @@ def _fetch(request: schemas.FetchRequest, details: bool) -> Iterator[Field]:
     yield "MaxWait", f"{request.max_wait_ms} ms"
     yield "MinBytes", f"{request.min_bytes} bytes"
     if details:
-        yield (
-            "RequestInfo",
-            _map(
-                (key, f"PartitionFetchInfo({each.offset},{each.max_bytes})")
-                for key, each in _partitions(request.topics)
-            ),
+        asked = (
+            (key, f"PartitionFetchInfo({each.offset},{each.max_bytes})")
+            for key, each in _partitions(request.topics)
         )
+        yield "RequestInfo", _map(asked)
 
 
 def _offsets(request: schemas.OffsetsRequest, details: bool) -> Iterator[Field]:
     yield "ReplicaId", request.replica_id
     if details:
-        yield (
-            "RequestInfo",
-            _map(
-                (key, f"PartitionOffsetRequestInfo({each.time},{each.max_num_offsets})")
-                for key, each in _partitions(request.topics)
-            ),
+        asked = (
+            (key, f"PartitionOffsetRequestInfo({each.time},{each.max_num_offsets})")
+            for key, each in _partitions(request.topics)
         )
+        yield "RequestInfo", _map(asked)
 
 
 def _metadata(request: schemas.MetadataRequest, details: bool) -> Iterator[Field]:
@@ -132,22 +126,15 @@ def _metadata(request: schemas.MetadataRequest, details: bool) -> Iterator[Field
 def _leader_and_isr(request: schemas.LeaderAndIsrRequest, details: bool) -> Iterator[Field]:
     yield "Leaders", _brokers(request.leaders)
     if details:
-        yield (
-            "PartitionState",
-            _map((f"({each.topic},{each.partition})", _state(each)) for each in request.partitions),
-        )
+        states = ((f"({each[0]},{each[1]})", _state(each)) for each in request.partitions)
+        yield "PartitionState", _map(states)
 
 
 def _update_metadata(request: schemas.UpdateMetadataRequest, details: bool) -> Iterator[Field]:
     yield "AliveBrokers", _brokers(request.live_brokers)
     if details:
-        yield (
-            "PartitionState",
-            _map(
-                (TopicPartition(each.topic, each.partition), _state(each))
-                for each in request.partitions
-            ),
-        )
+        states = ((TopicPartition(*each[:2]), _state(each)) for each in request.partitions)
+        yield "PartitionState", _map(states)
 
 
 def _brokers(brokers: Iterable[schemas.BrokerEndpoint]) -> str:
@@ -193,21 +180,15 @@ def _committed(commit: schemas.OffsetCommitPartition) -> str:
 def _offset_fetch(request: schemas.OffsetFetchRequest, details: bool) -> Iterator[Field]:
     yield "GroupId", request.group
     if details:
-        yield (
-            "RequestInfo",
-            _list(
-                TopicPartition(each.topic, number)
-                for each in request.topics or ()
-                for number in each.partitions
-            ),
-        )
+        topics = request.topics or ()
+        yield "RequestInfo", _list(TopicPartition(t.topic, p) for t in topics for p in t.partitions)
 
 
 def _consumer_metadata(request: schemas.ConsumerMetadataRequest, details: bool) -> Iterator[Field]:
     yield "Group", request.group
 
 
-_FIELDS: dict[type[Any], Callable[[Any, bool], Iterator[Field]]] = {
+_FIELDS: dict[type[Message], Callable[[Message, bool], Iterator[Field]]] = {
     schemas.ProduceRequest: _produce,
     schemas.FetchRequest: _fetch,
     schemas.OffsetsRequest: _offsets,
@@ -222,7 +203,7 @@ _FIELDS: dict[type[Any], Callable[[Any, bool], Iterator[Field]]] = {
 }
 
 # The original's class names where they differ.
-_NAMES: dict[type[Any], str] = {
+_NAMES: dict[type[Message], str] = {
     schemas.ProduceRequest: "ProducerRequest",
     schemas.OffsetsRequest: "OffsetRequest",
     schemas.MetadataRequest: "TopicMetadataRequest",

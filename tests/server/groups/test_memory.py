@@ -5,11 +5,13 @@ from __future__ import annotations
 import tracemalloc
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka08.groups.records import GroupRecord, MemberRecord
 from kafka08.server.groups.coordinator import MemberId
 from kafka08.server.groups.group import Group, Member, Strategy
-from kafka08.server.groups.memory import GROUP_BYTES, MEMBER_BYTES, GroupMemory
+from kafka08.server.groups.memory import GROUP_BYTES, MEMBER_BYTES, GroupMemory, Sizes
 from tests.server.groups.support import (
     DELAY_MS,
     REBALANCE_MS,
@@ -169,3 +171,23 @@ def test_a_static_member_comes_back_to_a_full_coordinator() -> None:
     second = desk.join(instance="i", known=large)
     desk.wait(DELAY_MS)
     assert answer_of(second).error == 0
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 4), st.integers(0, 20))))
+def test_sizes_are_those_of_a_dict(steps: list[tuple[bool, int, int]]) -> None:
+    sizes: Sizes[int] = Sizes()
+    table: dict[int, int] = {}
+    for puts, key, size in steps:
+        if puts:
+            sizes.put(key, size)
+            table[key] = size
+        else:
+            sizes.drop(key)
+            table.pop(key, None)
+        assert sizes.total == sum(table.values())
+        assert [sizes[key] for key in range(5)] == [table.get(key, 0) for key in range(5)]
+        if table:
+            assert sizes.oldest == next(iter(table))
+        else:
+            with pytest.raises(KeyError):
+                assert sizes.oldest
