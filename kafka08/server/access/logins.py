@@ -49,7 +49,7 @@ class LoginSettings:
         listeners = config.resolved_listeners()
         self._config = config
         # The PLAIN users of each listener with logins; none if it does not take PLAIN.
-        self._users: dict[str, dict[str, str]] = {}
+        self.users: dict[str, dict[str, str]] = {}
         self.mechanisms: dict[str, tuple[str, ...]] = {}
         # The lifetime of sessions of each listener, by mechanism; 0: they have no end.
         self.lifetimes_ms: dict[str, dict[str, int]] = {}
@@ -57,10 +57,6 @@ class LoginSettings:
             if each.protocol in SASL:
                 self._read(each.listener)
         self.inter_broker = self._read_inter_broker(listeners.inter_broker)
-
-    def users(self, listener: str) -> Mapping[str, str]:
-        """The passwords of the users that may log in with PLAIN."""
-        return self._users[listener]
 
     def credentials(
         self, zk: ZkClient, end: Callable[[Collection[Session]], object]
@@ -81,7 +77,7 @@ class LoginSettings:
                 )
         self.mechanisms[listener] = names
         self.lifetimes_ms[listener] = {name: self._lifetime_ms(listener, name) for name in names}
-        self._users[listener] = self._module(listener, PLAIN).users if PLAIN in names else {}
+        self.users[listener] = self._module(listener, PLAIN).users if PLAIN in names else {}
 
     def _lifetime_ms(self, listener: str, mechanism: str) -> int:
         """``listener.name.LISTENER.MECHANISM.connections.max.reauth.ms`` comes first."""
@@ -152,7 +148,7 @@ class LoginSettings:
         made: dict[str, Callable[[], Side]] = {}
         for name in self.mechanisms[listener]:
             if name == PLAIN:
-                made[name] = partial(PlainServer, self.users(listener))
+                made[name] = partial(PlainServer, self.users[listener])
             else:
                 assert credentials is not None
                 made[name] = partial(_scram, name, partial(credentials.find, name))

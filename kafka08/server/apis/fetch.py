@@ -25,8 +25,7 @@ from kafka08.protocol.schemas import (
     RequestHeader,
 )
 from kafka08.runtime import Runtime
-from kafka08.server.quotas.leader_throttle import LeaderThrottle
-from kafka08.server.quotas.replication import ReplicationQuota
+from kafka08.server.quotas.replication import LeaderThrottle, ReplicationQuota
 from kafka08.server.rebuild.view import ConsumerVersions, ConsumerView
 from kafka08.server.requests.long_work import in_turns_if_many
 from kafka08.server.storage.reads import Fetch, asked_partitions, failed

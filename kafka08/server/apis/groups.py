@@ -27,23 +27,9 @@ from kafka08.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafka08.groups.records import Committed, GroupPartition
+from kafka08.protocol import schemas as s
 from kafka08.protocol.group_schemas import HeartbeatResponse, JoinGroupStubResponse
-from kafka08.protocol.schemas import (
-    NO_TIMESTAMP,
-    ConsumerMetadataRequest,
-    ConsumerMetadataResponse,
-    Message,
-    OffsetCommitPartition,
-    OffsetCommitPartitionResponse,
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetCommitTopicResponse,
-    OffsetFetchPartitionResponse,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    OffsetFetchTopicResponse,
-    RequestHeader,
-)
+from kafka08.protocol.schemas import Message, RequestHeader
 from kafka08.runtime import Runtime
 from kafka08.server.cluster_view.registrations import Reachable
 from kafka08.server.cluster_view.topic_creator import TopicCreator
@@ -94,14 +80,16 @@ class OffsetCommitApi:
         self._max_metadata = config.offset_metadata_max_bytes
         self._runtime = runtime
 
-    def handle(self, header: RequestHeader, request: OffsetCommitRequest) -> OffsetCommitResponse:
+    def handle(
+        self, header: RequestHeader, request: s.OffsetCommitRequest
+    ) -> s.OffsetCommitResponse:
         if header.api_version == 0:
             return self._commit_to_zookeeper(request)
         return self._commit_to_kafka(header, request)
 
     def failure(
-        self, header: RequestHeader, request: OffsetCommitRequest, code: int
-    ) -> OffsetCommitResponse:
+        self, header: RequestHeader, request: s.OffsetCommitRequest, code: int
+    ) -> s.OffsetCommitResponse:
         code = _AS_COORDINATOR.get(code, code)
         return self._response(
             {
@@ -115,7 +103,7 @@ class OffsetCommitApi:
         """Length is counted in UTF-16 units, as Java counts."""
         return metadata is not None and len(metadata.encode("utf-16-be")) > 2 * self._max_metadata
 
-    def _commit_to_zookeeper(self, request: OffsetCommitRequest) -> OffsetCommitResponse:
+    def _commit_to_zookeeper(self, request: s.OffsetCommitRequest) -> s.OffsetCommitResponse:
         codes: dict[TopicPartition, int] = {}
         for topic, commit in partitions_of(self._runtime, request):
             key = TopicPartition(topic, commit.partition)
@@ -127,7 +115,7 @@ class OffsetCommitApi:
                 codes[key] = self._zk_offsets.commit(request.group, key, commit.offset)
         return self._response(codes)
 
-    def _check_group(self, header: RequestHeader, request: OffsetCommitRequest) -> int:
+    def _check_group(self, header: RequestHeader, request: s.OffsetCommitRequest) -> int:
         """Whether the sender may commit for the group."""
         group = self._groups.groups.get(request.group)
         if header.api_version == 1 and (group is None or not group.members):
@@ -137,8 +125,8 @@ class OffsetCommitApi:
         return code or self._groups.check_commit(request.group, request.generation, member)
 
     def _commit_to_kafka(
-        self, header: RequestHeader, request: OffsetCommitRequest
-    ) -> OffsetCommitResponse:
+        self, header: RequestHeader, request: s.OffsetCommitRequest
+    ) -> s.OffsetCommitResponse:
         is_original = header.api_version == 1
         if not is_original and not self._cache.announced.is_set():
             # Which topics exist is not known yet. The sender tries again.
@@ -162,7 +150,7 @@ class OffsetCommitApi:
             entries[GroupPartition(request.group, *key)] = Committed(
                 commit.offset,
                 commit.metadata or "",
-                now if commit.timestamp == NO_TIMESTAMP else commit.timestamp,
+                now if commit.timestamp == s.NO_TIMESTAMP else commit.timestamp,
             )
         if entries:
             code = self._offsets.commit(request.group, entries)
@@ -175,7 +163,7 @@ class OffsetCommitApi:
             self._offsets.partitions_deleted(deleted)
         return self._response(codes)
 
-    def _check_commit(self, refused: int, commit: OffsetCommitPartition, exists: bool) -> int:
+    def _check_commit(self, refused: int, commit: s.OffsetCommitPartition, exists: bool) -> int:
         """The wire code for one partition; ``refused`` is that of the group."""
         if not exists:
             return UnknownTopicOrPartitionError.code
@@ -183,12 +171,12 @@ class OffsetCommitApi:
             return OffsetMetadataTooLargeError.code
         return _AS_COORDINATOR.get(refused, refused)
 
-    def _response(self, codes: dict[TopicPartition, int]) -> OffsetCommitResponse:
+    def _response(self, codes: dict[TopicPartition, int]) -> s.OffsetCommitResponse:
         answers = (
-            (key, OffsetCommitPartitionResponse(key.partition, code))
+            (key, s.OffsetCommitPartitionResponse(key.partition, code))
             for key, code in in_turns(self._runtime, codes.items())
         )
-        return OffsetCommitResponse([OffsetCommitTopicResponse(*t) for t in by_topic(answers)])
+        return s.OffsetCommitResponse([s.OffsetCommitTopicResponse(*t) for t in by_topic(answers)])
 
 
 class OffsetFetchApi:
@@ -207,7 +195,7 @@ class OffsetFetchApi:
         self._offsets = offsets
         self._zk_offsets = zk_offsets
 
-    def handle(self, header: RequestHeader, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    def handle(self, header: RequestHeader, request: s.OffsetFetchRequest) -> s.OffsetFetchResponse:
         group = request.group
         if header.api_version == 0:
             keys = self._asked(request)
@@ -225,13 +213,13 @@ class OffsetFetchApi:
         return self._response({key: self._stored(group, key) for key in keys})
 
     def failure(
-        self, header: RequestHeader, request: OffsetFetchRequest, code: int
-    ) -> OffsetFetchResponse:
+        self, header: RequestHeader, request: s.OffsetFetchRequest, code: int
+    ) -> s.OffsetFetchResponse:
         if header.api_version > 1:
-            return OffsetFetchResponse([], error=code)
+            return s.OffsetFetchResponse([], error=code)
         return self._response(dict.fromkeys(self._asked(request), (NO_OFFSET, "", code)))
 
-    def _asked(self, request: OffsetFetchRequest) -> Iterator[TopicPartition]:
+    def _asked(self, request: s.OffsetFetchRequest) -> Iterator[TopicPartition]:
         return (TopicPartition(*named) for named in partitions_of(self._runtime, request))
 
     def _from_zookeeper(self, group: str, key: TopicPartition) -> tuple[int, str, int]:
@@ -253,12 +241,12 @@ class OffsetFetchApi:
             return NO_OFFSET, "", NO_ERROR
         return committed.offset, committed.metadata, NO_ERROR
 
-    def _response(self, found: dict[TopicPartition, tuple[int, str, int]]) -> OffsetFetchResponse:
+    def _response(self, found: dict[TopicPartition, tuple[int, str, int]]) -> s.OffsetFetchResponse:
         answers = (
-            (key, OffsetFetchPartitionResponse(key.partition, *answer))
+            (key, s.OffsetFetchPartitionResponse(key.partition, *answer))
             for key, answer in in_turns(self._runtime, found.items())
         )
-        return OffsetFetchResponse([OffsetFetchTopicResponse(*t) for t in by_topic(answers)])
+        return s.OffsetFetchResponse([s.OffsetFetchTopicResponse(*t) for t in by_topic(answers)])
 
 
 class ConsumerMetadataApi:
@@ -281,10 +269,10 @@ class ConsumerMetadataApi:
         self._num_partitions = num_partitions
 
     def handle(
-        self, header: RequestHeader, request: ConsumerMetadataRequest
-    ) -> ConsumerMetadataResponse:
+        self, header: RequestHeader, request: s.ConsumerMetadataRequest
+    ) -> s.ConsumerMetadataResponse:
         if request.key_type != _GROUP_KEY:
-            return ConsumerMetadataResponse(
+            return s.ConsumerMetadataResponse(
                 LaterCode.INVALID_REQUEST, -1, "", -1, 0, "Transactions are not supported"
             )
         if OFFSETS_TOPIC not in self._cache:
@@ -295,12 +283,12 @@ class ConsumerMetadataApi:
         if leader is None:
             return self.failure(header, request, UnknownError.code)
         found = (leader.id, leader.host, leader.port)
-        return ConsumerMetadataResponse(NO_ERROR, *found, error_message="NONE")
+        return s.ConsumerMetadataResponse(NO_ERROR, *found, error_message="NONE")
 
     def failure(
-        self, header: RequestHeader, request: ConsumerMetadataRequest, code: int
-    ) -> ConsumerMetadataResponse:
-        return ConsumerMetadataResponse(ConsumerCoordinatorNotAvailableError.code, -1, "", -1)
+        self, header: RequestHeader, request: s.ConsumerMetadataRequest, code: int
+    ) -> s.ConsumerMetadataResponse:
+        return s.ConsumerMetadataResponse(ConsumerCoordinatorNotAvailableError.code, -1, "", -1)
 
 
 class GroupStubApi:

@@ -13,19 +13,8 @@ from typing import Protocol
 from kafka08.common import TopicPartition
 from kafka08.errors import NO_ERROR, StaleControllerEpochError, UnknownError
 from kafka08.network.server import ConnectionClosed
-from kafka08.protocol.schemas import (
-    ControlledShutdownRequest,
-    ControlledShutdownResponse,
-    LeaderAndIsrRequest,
-    LeaderAndIsrResponse,
-    PartitionError,
-    RequestHeader,
-    StopReplicaPartition,
-    StopReplicaRequest,
-    StopReplicaResponse,
-    UpdateMetadataRequest,
-    UpdateMetadataResponse,
-)
+from kafka08.protocol import schemas as s
+from kafka08.protocol.schemas import RequestHeader
 from kafka08.server.replication.epochs import EpochCheck
 from kafka08.server.replication.partition_retries import PartitionRetries
 from kafka08.server.replication.roles import Roles
@@ -43,7 +32,9 @@ class LeaderAndIsrApi(_ReplicaApi):
     key = 4
     last_version = 0
 
-    def handle(self, header: RequestHeader, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+    def handle(
+        self, header: RequestHeader, request: s.LeaderAndIsrRequest
+    ) -> s.LeaderAndIsrResponse:
         self._epochs.check_controller(request.controller_epoch)
         if request.controller_epoch >= self._roles.controller_epoch:
             self._epochs.check_leaders(request)
@@ -57,29 +48,29 @@ class LeaderAndIsrApi(_ReplicaApi):
         return response
 
     def failure(
-        self, header: RequestHeader, request: LeaderAndIsrRequest, code: int
-    ) -> LeaderAndIsrResponse:
+        self, header: RequestHeader, request: s.LeaderAndIsrRequest, code: int
+    ) -> s.LeaderAndIsrResponse:
         if code == StaleControllerEpochError.code:
-            return LeaderAndIsrResponse(code, [])
-        return LeaderAndIsrResponse(NO_ERROR, _each_failed(request, code))
+            return s.LeaderAndIsrResponse(code, [])
+        return s.LeaderAndIsrResponse(NO_ERROR, _each_failed(request, code))
 
 
 class StopReplicaApi(_ReplicaApi):
     key = 5
     last_version = 0
 
-    def handle(self, header: RequestHeader, request: StopReplicaRequest) -> StopReplicaResponse:
+    def handle(self, header: RequestHeader, request: s.StopReplicaRequest) -> s.StopReplicaResponse:
         self._epochs.check_controller(request.controller_epoch)
         response = self._roles.stop_replicas(request)
         self._retries.forget(TopicPartition(*each) for each in request.partitions)
         return response
 
     def failure(
-        self, header: RequestHeader, request: StopReplicaRequest, code: int
-    ) -> StopReplicaResponse:
+        self, header: RequestHeader, request: s.StopReplicaRequest, code: int
+    ) -> s.StopReplicaResponse:
         if code == StaleControllerEpochError.code:
-            return StopReplicaResponse(code, [])
-        return StopReplicaResponse(NO_ERROR, _each_failed(request, code))
+            return s.StopReplicaResponse(code, [])
+        return s.StopReplicaResponse(NO_ERROR, _each_failed(request, code))
 
 
 class UpdateMetadataApi:
@@ -91,16 +82,16 @@ class UpdateMetadataApi:
         self._epochs = epochs
 
     def handle(
-        self, header: RequestHeader, request: UpdateMetadataRequest
-    ) -> UpdateMetadataResponse:
+        self, header: RequestHeader, request: s.UpdateMetadataRequest
+    ) -> s.UpdateMetadataResponse:
         self._epochs.check_controller(request.controller_epoch)
         self._roles.update_metadata(request)
-        return UpdateMetadataResponse(NO_ERROR)
+        return s.UpdateMetadataResponse(NO_ERROR)
 
     def failure(
-        self, header: RequestHeader, request: UpdateMetadataRequest, code: int
-    ) -> UpdateMetadataResponse:
-        return UpdateMetadataResponse(UnknownError.code)
+        self, header: RequestHeader, request: s.UpdateMetadataRequest, code: int
+    ) -> s.UpdateMetadataResponse:
+        return s.UpdateMetadataResponse(UnknownError.code)
 
 
 class ShutdownControl(Protocol):
@@ -117,20 +108,20 @@ class ControlledShutdownApi:
         self._controller = controller
 
     def handle(
-        self, header: RequestHeader, request: ControlledShutdownRequest
-    ) -> ControlledShutdownResponse:
+        self, header: RequestHeader, request: s.ControlledShutdownRequest
+    ) -> s.ControlledShutdownResponse:
         remaining = self._controller.controlled_shutdown(request.broker_id)
-        return ControlledShutdownResponse(
-            NO_ERROR, [StopReplicaPartition(*partition) for partition in remaining]
+        return s.ControlledShutdownResponse(
+            NO_ERROR, [s.StopReplicaPartition(*partition) for partition in remaining]
         )
 
     def failure(
-        self, header: RequestHeader, request: ControlledShutdownRequest, code: int
-    ) -> ControlledShutdownResponse:
-        return ControlledShutdownResponse(UnknownError.code, [])
+        self, header: RequestHeader, request: s.ControlledShutdownRequest, code: int
+    ) -> s.ControlledShutdownResponse:
+        return s.ControlledShutdownResponse(UnknownError.code, [])
 
 
 def _each_failed(
-    request: LeaderAndIsrRequest | StopReplicaRequest, code: int
-) -> list[PartitionError]:
-    return [PartitionError(each.topic, each.partition, code) for each in request.partitions]
+    request: s.LeaderAndIsrRequest | s.StopReplicaRequest, code: int
+) -> list[s.PartitionError]:
+    return [s.PartitionError(each.topic, each.partition, code) for each in request.partitions]

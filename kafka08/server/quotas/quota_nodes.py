@@ -1,4 +1,4 @@
-"""The rates of users and clients in ZooKeeper (kafka.server.ClientQuotaConfigHandler).
+"""The rates of users, clients and addresses in ZooKeeper (kafka.server.ClientQuotaConfigHandler).
 
 ``config_changes`` reports changes. A rate that makes no sense counts as not
 set, with one ERROR.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
+from kafka08.network.connection_limits import ConnectionLimits
 from kafka08.security import limits
 from kafka08.security.limits import Entity, QuotaLimits
 from kafka08.server.quotas.throttle import Throttle
@@ -17,9 +18,11 @@ from zk.client import ZkClient
 from zk.znodes import MalformedNodeError
 
 logger = logging.getLogger("kafka.server.ClientQuotaManager")
+ip_logger = logging.getLogger("kafka.network.ConnectionQuotas")
 
 PRODUCER_RATE, CONSUMER_RATE = "producer_byte_rate", "consumer_byte_rate"
 PERCENTAGE, MUTATION_RATE = "request_percentage", "controller_mutation_rate"
+CREATION_RATE = "connection_creation_rate"
 
 
 class QuotaNodes:
@@ -62,6 +65,38 @@ class QuotaNodes:
             self._known.add(path)
         elif path in self._known:
             logger.info("Quotas of %s: none", path)
+            self._known.discard(path)
+
+
+class IpNodes:
+    """Keeps the rates of new connections of addresses in ``limits`` as they are in ZooKeeper
+    (kafka.server.IpConfigHandler)."""
+
+    def __init__(self, zk: ZkClient, limits: ConnectionLimits) -> None:
+        self._zk = zk
+        self._limits = limits
+        self._known: set[str] = set()  # the entities with a rate
+
+    def load(self) -> None:
+        """Read all addresses. Raises ZkError."""
+        for path in self._known.union(entity_configs.names(self._zk, entities.IPS)):
+            self.changed(path)
+
+    def changed(self, path: str) -> None:
+        """Read ``ips/ADDRESS`` again. Raises ZkError."""
+        try:
+            config = entity_configs.fetch(self._zk, path)
+        except MalformedNodeError as error:
+            ip_logger.error("Ignoring the quota of %s: %s", path, error)
+            config = {}
+        rate = rate_of(path, config, CREATION_RATE)
+        name = path.partition("/")[2]
+        self._limits.set_rate(None if name == entities.DEFAULT else name, rate)
+        if rate is not None:
+            ip_logger.info("Quota of %s: %s new connections/s", path, rate)
+            self._known.add(path)
+        elif path in self._known:
+            ip_logger.info("Quota of %s: none", path)
             self._known.discard(path)
 
 

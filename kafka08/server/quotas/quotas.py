@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 from kafka08.network.connection_limits import ConnectionLimits
 from kafka08.runtime import Clock
-from kafka08.server.quotas.ip_nodes import IpNodes
-from kafka08.server.quotas.quota_nodes import QuotaNodes
+from kafka08.server.quotas.quota_nodes import IpNodes, QuotaNodes
 from kafka08.server.quotas.replication import ReplicationQuotas
 from kafka08.server.quotas.throttle import MutationQuota, Throttle
 from kafka08.settings.broker import BrokerConfig

@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from kafka08.errors import KafkaError, code_of
 from kafka08.metrics.requests import RequestMeter, RequestMetrics
 from kafka08.network.peer import current_peer
 from kafka08.network.server import ConnectionClosed
+from kafka08.protocol.codec import Part
 from kafka08.protocol.registry import ORIGINAL_APIS, Apis, served_by
 from kafka08.protocol.requests import RequestDecoder, encode_response
 from kafka08.protocol.schemas import Message, RequestHeader
@@ -30,7 +31,7 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 _PRODUCE: Final = b"\0\0"
 _FETCH: Final = 1
 
-Parts: TypeAlias = list[Any]  # of an encoded answer: bytes, and slices of files
+Parts: TypeAlias = list[Part]  # of an encoded answer
 
 
 class Handler(Protocol):

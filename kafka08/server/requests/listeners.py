@@ -43,14 +43,40 @@ class Listening(Room):
         self._runtime = runtime
         self.listeners = config.resolved_listeners().named(canonical_host_name)
         self.logins = optional.logins_of(config)
-        self._certificates = Certificates(config, self.listeners)
+        self.certificates = Certificates(config, self.listeners)
         self.limits = connection_limits(config, self.listeners, runtime.clock)
         self._failures = Failures(runtime.clock)
-        self.connector = self.logins.connector(self._certificates.connector(runtime))
+        self.connector = self.logins.connector(self.certificates.connector(runtime))
 
     def bind(self) -> Server:
         """The server, which is bound and does not serve yet. Raises KafkaError."""
-        return bind(self._config, self.listeners, self._certificates, self._failures, self.limits)
+        config = self._config
+        if plain_address(self.listeners.advertised)[1] == NO_PORT:
+            logger.warning(
+                "No listener is PLAINTEXT, so %s has a null host: brokers, controllers and "
+                "consumers of 0.8.2.2 cannot reach this broker, and fail over it.",
+                znodes.broker_path(config.broker_id),
+            )
+        return Server(
+            list(map(self._listener, self.listeners.bound)),
+            max_request_bytes=config.socket_request_max_bytes,
+            send_buffer_bytes=config.socket_send_buffer_bytes,
+            receive_buffer_bytes=config.socket_receive_buffer_bytes,
+            limits=self.limits,
+            idle_ms=config.connections_max_idle_ms,
+            queued_max_bytes=config.queued_max_request_bytes,
+            failures=self._failures,
+        )
+
+    def _listener(self, endpoint: Endpoint) -> Listener:
+        rules = self._config.of_listener(endpoint.listener).ssl_principal_mapping_rules
+        return Listener(
+            endpoint.host,
+            endpoint.port,
+            endpoint.listener,
+            tls=self.certificates.servers.get(endpoint.listener),
+            name_of=mapping(rules),
+        )
 
     def logins_by_listener(
         self,
@@ -61,7 +87,7 @@ class Listening(Room):
         return self.logins.by_listener(self._runtime, credentials, versions, self._failures)
 
     def schedule(self, scheduler: Scheduler) -> None:
-        certificates = self._certificates
+        certificates = self.certificates
         if certificates.servers:
             scheduler.every("ssl-reload", RELOAD_MS, certificates.reload, delay_ms=RELOAD_MS)
 
@@ -120,40 +146,3 @@ def _own_limits(config: BrokerConfig, listeners: Listeners) -> Iterator[tuple[st
         )
         if most != NO_LIMIT:
             yield each.listener, most
-
-
-def bind(
-    config: BrokerConfig,
-    listeners: Listeners,
-    certificates: Certificates,
-    failures: Failures,
-    limits: ConnectionLimits,
-) -> Server:
-    """The server, which is bound and does not serve yet. Raises KafkaError."""
-    if plain_address(listeners.advertised)[1] == NO_PORT:
-        logger.warning(
-            "No listener is PLAINTEXT, so %s has a null host: brokers, controllers and consumers "
-            "of 0.8.2.2 cannot reach this broker, and fail over it.",
-            znodes.broker_path(config.broker_id),
-        )
-    return Server(
-        [_listener(config, each, certificates) for each in listeners.bound],
-        max_request_bytes=config.socket_request_max_bytes,
-        send_buffer_bytes=config.socket_send_buffer_bytes,
-        receive_buffer_bytes=config.socket_receive_buffer_bytes,
-        limits=limits,
-        idle_ms=config.connections_max_idle_ms,
-        queued_max_bytes=config.queued_max_request_bytes,
-        failures=failures,
-    )
-
-
-def _listener(config: BrokerConfig, endpoint: Endpoint, certificates: Certificates) -> Listener:
-    rules = config.of_listener(endpoint.listener).ssl_principal_mapping_rules
-    return Listener(
-        endpoint.host,
-        endpoint.port,
-        endpoint.listener,
-        tls=certificates.servers.get(endpoint.listener),
-        name_of=mapping(rules),
-    )

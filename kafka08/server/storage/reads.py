@@ -24,7 +24,7 @@ from kafka08.message.entry import BATCH
 from kafka08.protocol.schemas import FetchPartition, FetchPartitionResponse, FetchRequest
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import RequestFailures
-from kafka08.server.quotas.leader_throttle import LeaderThrottle
+from kafka08.server.quotas.replication import LeaderThrottle
 from kafka08.server.rebuild.view import REFUSE, SEND_NOW, SKIP, ConsumerVersions, ConsumerView
 from kafka08.server.requests.long_work import are_many, in_turns, partitions_of
 from kafka08.server.storage.replica_manager import ReadResult, ReplicaManager

@@ -27,7 +27,7 @@ ALICE_READS = Acl(ALICE.principal, Permission.ALLOW, READ)
 ADMIN = Requester("User:admin", "127.0.0.1")
 
 
-class Followed:
+class FollowedAcls:
     """A broker's rules, and another session that changes them."""
 
     def __init__(self, allow_everyone: bool = False) -> None:
@@ -68,12 +68,12 @@ class Followed:
 
 
 @pytest.fixture
-def followed() -> Followed:
-    return Followed()
+def followed() -> FollowedAcls:
+    return FollowedAcls()
 
 
 @pytest.mark.scenario("security-38")
-def test_rules_from_before_the_start_hold(followed: Followed) -> None:
+def test_rules_from_before_the_start_hold(followed: FollowedAcls) -> None:
     followed.store.add(T, [ALICE_READS])
     followed.store.add(PREFIX, [ALICE_READS])
     followed.changes.start()
@@ -81,7 +81,7 @@ def test_rules_from_before_the_start_hold(followed: Followed) -> None:
 
 
 @pytest.mark.scenario("security-38")
-def test_changes_are_followed(followed: Followed) -> None:
+def test_changes_are_followed(followed: FollowedAcls) -> None:
     followed.changes.start()
     for resource, name in ((T, "t"), (PREFIX, "pre-x")):
         followed.store.add(resource, [ALICE_READS])
@@ -92,7 +92,7 @@ def test_changes_are_followed(followed: Followed) -> None:
         assert not followed.reads(name)
 
 
-def test_a_change_during_the_first_reading_is_not_missed(followed: Followed) -> None:
+def test_a_change_during_the_first_reading_is_not_missed(followed: FollowedAcls) -> None:
     """The watch is armed before anything is read."""
     original = followed.own_store.resources
 
@@ -115,7 +115,7 @@ def test_a_change_during_the_first_reading_is_not_missed(followed: Followed) -> 
 def test_what_cannot_be_read_is_refused(
     data: bytes, everyone: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    followed = Followed(allow_everyone=everyone)
+    followed = FollowedAcls(allow_everyone=everyone)
     followed.silently(T, data)
     followed.store.add(U, [ALICE_READS])
     followed.changes.start()
@@ -136,7 +136,7 @@ def test_what_cannot_be_read_is_refused(
 
 
 @pytest.mark.scenario("security-39")
-def test_unknown_types_are_passed_over(followed: Followed) -> None:
+def test_unknown_types_are_passed_over(followed: FollowedAcls) -> None:
     followed.server.put("/kafka-acl/Thing/t", b"garbage")
     followed.store.add(T, [ALICE_READS])
     followed.changes.start()
@@ -144,7 +144,7 @@ def test_unknown_types_are_passed_over(followed: Followed) -> None:
 
 
 @pytest.mark.scenario("security-40")
-def test_without_zookeeper_the_last_rules_hold(followed: Followed) -> None:
+def test_without_zookeeper_the_last_rules_hold(followed: FollowedAcls) -> None:
     followed.store.add(T, [ALICE_READS])
     followed.changes.start()
     followed.session.down = True
@@ -158,13 +158,13 @@ def test_without_zookeeper_the_last_rules_hold(followed: Followed) -> None:
     assert (followed.reads("t"), followed.reads("u")) == (False, True)
 
 
-def test_a_start_without_zookeeper_fails(followed: Followed) -> None:
+def test_a_start_without_zookeeper_fails(followed: FollowedAcls) -> None:
     followed.session.down = True
     with pytest.raises(ZkConnectionError):
         followed.changes.start()
 
 
-def test_a_new_session_reads_everything(followed: Followed) -> None:
+def test_a_new_session_reads_everything(followed: FollowedAcls) -> None:
     followed.changes.start()
     followed.session.lose_session()
     followed.server.drop_watches()
@@ -177,7 +177,7 @@ def test_a_new_session_reads_everything(followed: Followed) -> None:
     assert followed.reads("u")
 
 
-def test_a_change_without_a_notice_is_found_after_a_while(followed: Followed) -> None:
+def test_a_change_without_a_notice_is_found_after_a_while(followed: FollowedAcls) -> None:
     followed.changes.start()
     followed.silently(T, encode_acls([ALICE_READS]))
     followed.runtime.clock.advance(60)
@@ -189,7 +189,7 @@ def test_a_change_without_a_notice_is_found_after_a_while(followed: Followed) ->
     assert followed.waiting[0] == 1
 
 
-def test_slow_readings_are_rare(followed: Followed) -> None:
+def test_slow_readings_are_rare(followed: FollowedAcls) -> None:
     for number in range(10):
         followed.store.add(Resource(TOPIC, f"t{number}"), [ALICE_READS])
     followed.session.before = lambda call, path: followed.runtime.clock.advance(1)
@@ -204,7 +204,7 @@ def test_slow_readings_are_rare(followed: Followed) -> None:
 
 
 def test_a_notice_that_is_not_understood_has_everything_read(
-    followed: Followed, caplog: pytest.LogCaptureFixture
+    followed: FollowedAcls, caplog: pytest.LogCaptureFixture
 ) -> None:
     followed.changes.start()
     followed.silently(T, encode_acls([ALICE_READS]))
@@ -214,7 +214,7 @@ def test_a_notice_that_is_not_understood_has_everything_read(
     assert "All access rules are read again" in caplog.text
 
 
-def test_old_notices_are_removed(followed: Followed) -> None:
+def test_old_notices_are_removed(followed: FollowedAcls) -> None:
     followed.changes.start()
     followed.store.add(T, [ALICE_READS])
     followed.step()
@@ -229,7 +229,7 @@ def test_old_notices_are_removed(followed: Followed) -> None:
     assert name not in followed.server.below(CHANGES[PatternType.LITERAL])
 
 
-def test_notices_may_begin_again_at_zero(followed: Followed) -> None:
+def test_notices_may_begin_again_at_zero(followed: FollowedAcls) -> None:
     """After somebody has removed the node of the notices."""
     followed.changes.start()
     followed.store.add(T, [ALICE_READS])
@@ -243,7 +243,7 @@ def test_notices_may_begin_again_at_zero(followed: Followed) -> None:
     assert not followed.reads("t")
 
 
-def test_it_ends(followed: Followed) -> None:
+def test_it_ends(followed: FollowedAcls) -> None:
     followed.changes.start()
     followed.changes.stop()
     followed.session.tell(SessionState.CONNECTED)

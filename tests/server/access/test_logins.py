@@ -47,8 +47,8 @@ def test_each_listener_has_mechanisms_and_users() -> None:
     }
     found = LoginSettings(BrokerConfig.from_properties(given))
     assert found.mechanisms == {"A": ("SCRAM-SHA-512",), "B": ("PLAIN",)}
-    assert found.users("A") == {}
-    assert found.users("B") == {"alice": "alice-secret"}
+    assert found.users["A"] == {}
+    assert found.users["B"] == {"alice": "alice-secret"}
     assert found.credentials(Session(FakeZooKeeper()), list) is not None
 
 
@@ -133,7 +133,7 @@ def test_brokers_log_in_at_each_other() -> None:
     assert isinstance(found.connector(FakeRuntime()), SaslConnector)
 
 
-class Rig:
+class LoginRig:
     def __init__(self) -> None:
         self.runtime = FakeRuntime()
         self.zk: Any = Session(FakeZooKeeper())
@@ -162,7 +162,7 @@ class Rig:
 
 
 def test_a_login_and_a_request() -> None:
-    rig = Rig()
+    rig = LoginRig()
     peer, send = rig.connect()
     send(raw(HANDSHAKE_1))
     send(authenticate(RIGHT))
@@ -173,7 +173,7 @@ def test_a_login_and_a_request() -> None:
 
 
 def test_a_failed_login_is_answered_after_a_delay() -> None:
-    rig = Rig()
+    rig = LoginRig()
     rig.fail()
     assert rig.runtime.slept == [0.1]
     assert rig.served == []
@@ -181,7 +181,7 @@ def test_a_failed_login_is_answered_after_a_delay() -> None:
 
 @pytest.mark.scenario("security-25")
 def test_a_line_per_address_and_minute(caplog: pytest.LogCaptureFixture) -> None:
-    rig = Rig()
+    rig = LoginRig()
     with caplog.at_level(logging.INFO):
         for _ in range(500):
             rig.fail()  # 50 seconds of delays

@@ -16,7 +16,7 @@ from tests.server.admin_support import AdminRig
 ALICE = Entity(user="alice")
 
 
-class Admin:
+class Administrator:
     """Alice, who is read from again once her pauses are over."""
 
     def __init__(self, directory: Path) -> None:
@@ -36,19 +36,19 @@ class Admin:
 
 
 @pytest.fixture
-def admin(tmp_path: Path) -> Iterator[Admin]:
-    made = Admin(tmp_path)
+def admin(tmp_path: Path) -> Iterator[Administrator]:
+    made = Administrator(tmp_path)
     token = current_peer.set(made.peer)
     yield made
     current_peer.reset(token)
 
 
-def test_without_a_quota_nothing_is_counted(admin: Admin) -> None:
+def test_without_a_quota_nothing_is_counted(admin: Administrator) -> None:
     assert admin.create("t", 50) == 0
     assert admin.pause() == 0
 
 
-def test_partitions_are_counted_as_they_are_made_and_deleted(admin: Admin) -> None:
+def test_partitions_are_counted_as_they_are_made_and_deleted(admin: Administrator) -> None:
     """A rate of one a second, of which ten were saved."""
     admin.rig.mutations.limits.set(ALICE, 1)
     assert admin.create("t", 10) == 0
@@ -62,7 +62,7 @@ def test_partitions_are_counted_as_they_are_made_and_deleted(admin: Admin) -> No
     assert admin.pause() == MOST_SECONDS
 
 
-def test_what_was_not_done_is_not_counted(admin: Admin) -> None:
+def test_what_was_not_done_is_not_counted(admin: Administrator) -> None:
     admin.rig.mutations.limits.set(ALICE, 0.1)
     assert admin.create("t", 50, check=True) == 0
     assert admin.create("t", 2**31 - 1) != 0
@@ -72,7 +72,7 @@ def test_what_was_not_done_is_not_counted(admin: Admin) -> None:
     assert admin.pause() == 0
 
 
-def test_others_are_not_held(admin: Admin) -> None:
+def test_others_are_not_held(admin: Administrator) -> None:
     admin.rig.mutations.limits.set(Entity(user="bob"), 0.1)
     assert admin.create("t", 50) == 0
     assert admin.pause() == 0

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from kafka08.errors import ConfigError
-from kafka08.network.failures import Failures
 from kafka08.network.tls import SecureConnector
 from kafka08.runtime import ThreadRuntime
 from kafka08.server.main import main
-from kafka08.server.requests.listeners import Certificates, bind, connection_limits
+from kafka08.server.requests.listeners import Listening
 from kafka08.settings.broker import BrokerConfig
-from tests.fakes.runtime import FakeClock
+from tests.fakes.runtime import FakeRuntime
 
 TLS = Path(__file__).parents[2] / "golden" / "tls"
 MINIMAL = {"broker.id": "7", "zookeeper.connect": "127.0.0.1:1"}
@@ -32,20 +31,14 @@ def stores(tmp_path: Path) -> dict[str, str]:
 
 def bound(**properties: str) -> Any:
     config = BrokerConfig.from_properties({**MINIMAL, **properties})
-    listeners = config.resolved_listeners()
-    certificates = Certificates(config, listeners)
-    server = bind(
-        config,
-        listeners,
-        certificates,
-        Failures(FakeClock()),
-        connection_limits(config, listeners, FakeClock()),
-    )
+    runtime: Any = FakeRuntime()
+    listening = Listening(config, runtime)
+    server = listening.bind()
     listeners = []
     for listener, sock in server._sockets:
         sock.close()
         listeners.append(listener)
-    return listeners, certificates
+    return listeners, listening.certificates
 
 
 def test_without_tls_there_are_no_certificates() -> None:
@@ -63,6 +56,7 @@ def test_listeners_have_settings_of_their_own(stores: dict[str, str]) -> None:
         "listener.name.a.ssl.client.auth": "required",
         "listener.name.a.ssl.principal.mapping.rules": "RULE:^CN=(.*?),.*$/$1/",
         "inter.broker.listener.name": "A",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-256",
     }
     (plain, first, second), certificates = bound(**own, **stores)
     assert plain.tls is None and set(certificates.servers) == {"A", "B"}

@@ -44,7 +44,7 @@ def levels() -> Iterator[Any]:
         logger.setLevel(level)
 
 
-class Slow:
+class SlowHandler:
     """Answers ConsumerMetadata after a quarter of a second."""
 
     key = 10
@@ -64,7 +64,7 @@ class Slow:
 def served(caplog: pytest.LogCaptureFixture) -> list[tuple[str, int, str]]:
     runtime = FakeRuntime()
     frame = struct.pack(">hhih1sh1s", 10, 0, 5, 1, b"c", 1, b"g")
-    assert Dispatcher(runtime, [Slow(runtime)]).handle(memoryview(frame), ADDRESS)
+    assert Dispatcher(runtime, [SlowHandler(runtime)]).handle(memoryview(frame), ADDRESS)
     return caplog.record_tuples
 
 
