@@ -52,9 +52,9 @@ class Event(Protocol):
 
 
 class Lock(Protocol):
-    def __enter__(self) -> Any: ...
-    def __exit__(self, *exc_info: Any) -> Any: ...
-    def acquire(self, blocking: bool = True) -> Any: ...
+    def __enter__(self) -> object: ...
+    def __exit__(self, *exc_info: Any) -> None: ...
+    def acquire(self, blocking: bool = True) -> bool: ...
     def release(self) -> None: ...
 
 
@@ -99,7 +99,7 @@ class Runtime(Connector, Protocol):
 
     clock: Clock
 
-    def spawn(self, name: str, function: Callable[..., Any], *args: Any) -> Task: ...
+    def spawn(self, name: str, function: Callable[..., object], *args: object) -> Task: ...
     def sleep(self, seconds: float) -> None: ...
     def event(self) -> Event: ...
     def lock(self) -> Lock:
@@ -110,7 +110,7 @@ class Runtime(Connector, Protocol):
         """A socket for TLS over a connected one, with the same timeout; ``host`` is the name that
         the server must have. Raises OSError."""
 
-    def blocking(self, function: Callable[..., T], *args: Any) -> T:
+    def blocking(self, function: Callable[..., T], *args: object) -> T:
         """Run a call that blocks a whole thread (fsync, recovery) without stalling others."""
 
     def close(self) -> None:
@@ -125,7 +125,9 @@ def _connect(module: Any, host: str, port: int, timeout: float) -> Any:
 
 
 class _ThreadTask:
-    def __init__(self, name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def __init__(
+        self, name: str, function: Callable[..., object], args: tuple[object, ...]
+    ) -> None:
         self.name = name
         self._thread = threading.Thread(target=function, args=args, name=name, daemon=True)
         self._thread.start()
@@ -141,7 +143,7 @@ class ThreadRuntime:
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock: Clock = clock or SystemClock()
 
-    def spawn(self, name: str, function: Callable[..., Any], *args: Any) -> Task:
+    def spawn(self, name: str, function: Callable[..., object], *args: object) -> Task:
         return _ThreadTask(name, function, args)
 
     def sleep(self, seconds: float) -> None:
@@ -162,7 +164,7 @@ class ThreadRuntime:
     def secured(self, sock: Any, context: Any, host: str) -> Any:
         return context.wrap_socket(sock, server_hostname=host)
 
-    def blocking(self, function: Callable[..., T], *args: Any) -> T:
+    def blocking(self, function: Callable[..., T], *args: object) -> T:
         return function(*args)
 
     def close(self) -> None:
@@ -180,7 +182,7 @@ class _GreenletTask:
 
 
 def _outcome(
-    function: Callable[..., T], args: tuple[Any, ...]
+    function: Callable[..., T], args: tuple[object, ...]
 ) -> tuple[T | None, BaseException | None]:
     """(result, None) or (None, the exception)."""
     try:
@@ -204,7 +206,7 @@ class GeventRuntime:
         self._pool = gevent.threadpool.ThreadPool(threads)
         self.clock: Clock = clock or SystemClock()
 
-    def spawn(self, name: str, function: Callable[..., Any], *args: Any) -> Task:
+    def spawn(self, name: str, function: Callable[..., object], *args: object) -> Task:
         greenlet = self._gevent.spawn(function, *args)
         greenlet.name = name
         return _GreenletTask(name, greenlet)
@@ -232,7 +234,7 @@ class GeventRuntime:
 
         return gevent.ssl.SSLSocket(sock=sock, server_hostname=host, _context=context)
 
-    def blocking(self, function: Callable[..., T], *args: Any) -> T:
+    def blocking(self, function: Callable[..., T], *args: object) -> T:
         # Errors are passed as values: gevent prints raised ones on stderr, with a traceback.
         result, error = self._pool.apply(_outcome, (function, args))
         if error is not None:
@@ -267,7 +269,7 @@ class Loop:
     """
 
     def __init__(
-        self, runtime: Runtime, name: str, work: Callable[[], Any], *, backoff_ms: int = 1000
+        self, runtime: Runtime, name: str, work: Callable[[], object], *, backoff_ms: int = 1000
     ) -> None:
         self.name = name
         self.stopping = runtime.event()
@@ -305,7 +307,7 @@ class Scheduler:
         self._loops: list[Loop] = []
 
     def every(
-        self, name: str, period_ms: int, function: Callable[[], Any], *, delay_ms: int = 0
+        self, name: str, period_ms: int, function: Callable[[], object], *, delay_ms: int = 0
     ) -> Loop:
         """Call ``function`` after ``delay_ms`` and then each ``period_ms``; it never overlaps."""
         first = True

@@ -1,9 +1,12 @@
-"""Resolves host names with the machine's resolver."""
+"""Resolves host names with the machine's resolver, and listens on addresses."""
 
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterable
 from typing import Any
+
+from gevent import socket as gevent_socket
 
 from kafka08.common import bare
 from kafka08.errors import ConfigError
@@ -21,6 +24,27 @@ def first_address(host: str, port: int = 0) -> tuple[int, Address]:
         raise socket.gaierror(socket.EAI_NONAME, f"not a host name: {host}") from error
     family, *_, address = min(found, key=lambda each: each[0] != socket.AF_INET)
     return family, address
+
+
+def bound_socket(
+    family: int, address: Address, backlog: int, buffers: Iterable[tuple[int, int]] = ()
+) -> gevent_socket.socket:
+    """A listening socket of greenlets. ``buffers``: options and sizes; 0 is the system's size.
+    Raises OSError."""
+    sock = gevent_socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        for option, size in buffers:
+            if size > 0:  # inherited by accepted sockets; before listen, as windows need it
+                sock.setsockopt(socket.SOL_SOCKET, option, size)
+        sock.bind(address)
+        sock.listen(backlog)
+    except OSError:
+        sock.close()
+        raise
+    return sock
 
 
 def canonical_host_name() -> str:

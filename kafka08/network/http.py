@@ -28,7 +28,7 @@ from gevent import socket
 
 from kafka08.common import bare
 from kafka08.errors import KafkaError
-from kafka08.network.hosts import Address, first_address
+from kafka08.network.hosts import Address, bound_socket, first_address
 from kafka08.network.tls import Tls
 
 logger = logging.getLogger("kafka.network.HttpServer")
@@ -214,21 +214,13 @@ class HttpServer:
 
 
 def _bound(name: str, host: str, port: int) -> socket.socket:
-    sock = None
     try:
         if not 0 <= port < 1 << 16:
             raise OverflowError("no such port")
-        family, address = first_address(host, port)
-        sock = socket.socket(family, stdlib_socket.SOCK_STREAM)
-        sock.setsockopt(stdlib_socket.SOL_SOCKET, stdlib_socket.SO_REUSEADDR, 1)
-        sock.bind(address)
-        sock.listen(128)
+        return bound_socket(*first_address(host, port), backlog=128)
     except (OSError, OverflowError) as error:
-        if sock is not None:
-            sock.close()
         reason = getattr(error, "strerror", None) or error
         raise KafkaError(f"{name}: cannot listen on {host}:{port}: {reason}.") from error
-    return sock
 
 
 def _server_environ(scheme: str, address: str, port: int) -> Environ:

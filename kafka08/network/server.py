@@ -27,7 +27,7 @@ from kafka08.network.connection import Connection, Handle
 from kafka08.network.connection_limits import ConnectionLimits
 from kafka08.network.failures import Failures
 from kafka08.network.half_open import HalfOpen
-from kafka08.network.hosts import Address, first_address
+from kafka08.network.hosts import Address, bound_socket, first_address
 from kafka08.network.memory import UNBOUNDED, RequestMemory
 from kafka08.network.peer import Peer, Session
 from kafka08.network.tls import Tls, principal
@@ -46,6 +46,7 @@ _HUNG_UP = getattr(select, "POLLRDHUP", 0)
 # How long a request being served may take at shutdown before its greenlet is killed.
 STOP_SECONDS = 2
 _ALL = "0.0.0.0"
+_BACKLOG = 4096
 
 
 class ConnectionClosed(KafkaError):
@@ -139,7 +140,7 @@ class Server:
         host, port = bare(listener.host or ""), listener.port
         try:
             if host:
-                return self._bound(*first_address(host, port))
+                return bound_socket(*first_address(host, port), _BACKLOG, self._buffers)
             return self._bound_everywhere(port)
         except OSError as error:
             for _, sock in self._sockets:
@@ -151,27 +152,11 @@ class Server:
     def _bound_everywhere(self, port: int) -> socket.socket:
         """One socket for both families; for IPv4 where the machine has no IPv6."""
         try:
-            return self._bound(stdlib_socket.AF_INET6, ("::", port))
+            return bound_socket(stdlib_socket.AF_INET6, ("::", port), _BACKLOG, self._buffers)
         except OSError as error:
             if error.errno in (errno.EADDRINUSE, errno.EACCES):
                 raise
-            return self._bound(stdlib_socket.AF_INET, (_ALL, port))
-
-    def _bound(self, family: int, address: Address) -> socket.socket:
-        sock = socket.socket(family, stdlib_socket.SOCK_STREAM)
-        try:
-            sock.setsockopt(stdlib_socket.SOL_SOCKET, stdlib_socket.SO_REUSEADDR, 1)
-            if family == stdlib_socket.AF_INET6:
-                sock.setsockopt(stdlib_socket.IPPROTO_IPV6, stdlib_socket.IPV6_V6ONLY, 0)
-            for option, size in self._buffers:
-                if size > 0:  # inherited by accepted sockets; before listen, as windows need it
-                    sock.setsockopt(stdlib_socket.SOL_SOCKET, option, size)
-            sock.bind(address)
-            sock.listen(4096)
-        except OSError:
-            sock.close()
-            raise
-        return sock
+            return bound_socket(stdlib_socket.AF_INET, (_ALL, port), _BACKLOG, self._buffers)
 
     @property
     def ports(self) -> list[int]:
