@@ -13,7 +13,6 @@ from contextlib import closing, contextmanager
 from types import MappingProxyType
 
 from kafka08.errors import KafkaError
-from kafka08.settings import properties
 from kafka08.settings.zookeeper import ZooKeeperSecurity
 from kafka08.zookeeper import access_of
 from tools.options import Arguments
@@ -77,17 +76,13 @@ def failure_status() -> int:
 
 def command_config(args: Arguments) -> Mapping[str, str]:
     """The settings of ``--command-config``. Raises ConfigError, FileNotFoundError."""
-    return _properties(args, "command-config")
+    return args.properties("command-config")
 
 
 def zookeeper_config(args: Arguments, given: Mapping[str, str] = NOTHING) -> ZooKeeperSecurity:
     """The settings of ``--zk-tls-config-file``, over those of ``given``. Raises ConfigError,
     FileNotFoundError."""
-    return ZooKeeperSecurity.from_properties({**given, **_properties(args, "zk-tls-config-file")})
-
-
-def _properties(args: Arguments, option: str) -> Mapping[str, str]:
-    return properties.load(args.value(option)) if args.has(option) else {}
+    return ZooKeeperSecurity.from_properties({**given, **args.properties("zk-tls-config-file")})
 
 
 def read_file(path: str) -> bytes:

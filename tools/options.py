@@ -29,16 +29,16 @@ declared or not: ``run_tool`` then prints the table and exits 0.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from kafka08.errors import KafkaError
-from kafka08.settings import settings
+from kafka08.settings import properties, settings
 from kafka08.settings.settings import NumberFormatError
 from tools import shutdown
-from tools.output import abandon_stdout
 from tools.usage import usage_table
 
 
@@ -47,7 +47,7 @@ class ArgumentKind(NamedTuple):
     NumberFormatError."""
 
     java_class: str
-    convert: Callable[[str], Any]
+    convert: Callable[[str], object]
 
 
 STRING = ArgumentKind("java.lang.String", str)
@@ -105,7 +105,7 @@ class Option(NamedTuple):
     doc: str
     arg: str
     kind: ArgumentKind | None
-    default: Any
+    default: object
     optional_arg: bool
     exact: bool = False
 
@@ -159,6 +159,10 @@ class Arguments:
         """Every value given, in order; without the default. Raises OptionError."""
         return [self._convert(self._options[name], text) for text in self._given.get(name, ())]
 
+    def properties(self, name: str) -> dict[str, str]:
+        """Those of the file that an option names; empty without it. Raises ConfigError, OSError."""
+        return properties.load(self.value(name)) if self.has(name) else {}
+
     @property
     def help_requested(self) -> bool:
         return _HELP.name in self._given
@@ -171,7 +175,7 @@ class Arguments:
             texts.append(text)
 
     @staticmethod
-    def _convert(option: Option, text: str) -> Any:
+    def _convert(option: Option, text: str) -> object:
         assert option.kind is not None, f"{option.name} takes no value"
         try:
             return option.kind.convert(text)
@@ -385,6 +389,16 @@ def run_main(main: Callable[[list[str]], int], argv: Sequence[str]) -> int:
     except BrokenPipeError:
         abandon_stdout()
     return 1
+
+
+def abandon_stdout() -> None:
+    """After a broken pipe: let Python's flush at exit go nowhere instead of failing again."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+    except (OSError, ValueError):
+        pass
 
 
 def _print_uncaught(java_class: str, text: str) -> None:

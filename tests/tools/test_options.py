@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from kafka08.errors import AdminOperationError
@@ -13,6 +18,7 @@ from tools.options import (
     OptionParser,
     UnrecognizedOptionError,
     UsageError,
+    abandon_stdout,
     parse_key_values,
     run_tool,
 )
@@ -309,3 +315,40 @@ def test_help_that_is_an_argument_or_a_bare_word() -> None:
 def test_help_does_not_hide_an_unknown_option() -> None:
     with pytest.raises(UnrecognizedOptionError):
         sample().parse(["--help", "--nope"])
+
+
+def test_a_broken_pipe_is_not_reported_at_exit() -> None:
+    script = "from tools import options; sys.stdout.buffer.write(b'x'); {}; sys.exit(3)"
+    for call, failed in (("options.abandon_stdout()", False), ("pass", True)):
+        process = subprocess.Popen(
+            [sys.executable, "-c", "import sys; sys.stdin.readline(); " + script.format(call)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": ""},
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stdin.write(b"\n")
+        process.stdin.close()
+        told = process.stderr.read()
+        process.stderr.close()
+        assert (process.wait() == 3, b"BrokenPipeError" in told) == (not failed, failed)
+
+
+def test_an_output_without_a_descriptor_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed:
+        def fileno(self) -> int:
+            raise ValueError("I/O operation on closed file")
+
+    monkeypatch.setattr(sys, "stdout", Closed())
+    abandon_stdout()
+
+
+def test_the_properties_of_a_file_that_an_option_names(tmp_path: Path) -> None:
+    file = tmp_path / "settings"
+    file.write_text("a=1\n")
+    assert sample().parse(["--topic", str(file)]).properties("topic") == {"a": "1"}
+    assert sample().parse([]).properties("topic") == {}

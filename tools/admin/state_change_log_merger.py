@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -17,7 +18,6 @@ from kafka08.errors import KafkaError
 from kafka08.java_dates import ISO_8601, iso_millis
 from kafka08.settings.settings import INT
 from tools.options import Arguments, OptionParser, UsageError
-from tools.output import stdout
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2},[0-9]{3}")
 _PARTITION = re.compile(r"\[([a-zA-Z0-9._-]+),( )*([0-9]+)\]")
@@ -74,7 +74,7 @@ def main(argv: list[str]) -> int:
         millis(args.value("start-time").replace('"', " ").strip()),
         millis(args.value("end-time").replace('"', " ").strip()),
     )
-    output = stdout()
+    output = sys.stdout.buffer
     for line in merge(files, selected):
         output.write(line.encode("utf-8", "surrogateescape") + b"\n")
     output.flush()

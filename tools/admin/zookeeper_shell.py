@@ -19,7 +19,7 @@ from kafka08.settings.zookeeper import ZooKeeperSecurity
 from kafka08.zookeeper import access_of
 from tools.shutdown import at_end
 from zk.access import UNSECURED, NodeAccess
-from zk.client import Stat, ZkClient
+from zk.client import Stat, Watch, ZkClient
 from zk.errors import (
     BadVersionError,
     EphemeralParentError,
@@ -176,7 +176,7 @@ class Shell:
         if self._print_watches:
             _out(f"\nWATCHER::\n\nWatchedEvent state:SyncConnected type:{kind} path:{path}")
 
-    def _watch(self, words: list[str]) -> Callable[[Any], None] | None:
+    def _watch(self, words: list[str]) -> Watch | None:
         """The watch that any second word asks for."""
         if len(words) < 2:
             return None

@@ -14,22 +14,27 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from itertools import islice
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
 from kafka08.consumer.standalone import NO_OFFSET, StandaloneConsumer
 from kafka08.consumer.stream import KafkaStream
+from kafka08.message.consumed import Message
 from kafka08.metrics.meters import Meter
-from kafka08.settings import properties as java_properties
 from kafka08.settings.zookeeper import ZooKeeperSecurity
 from tools.brokers import broker_list
 from tools.console.deserializers import Deserializer, deserializer_named
 from tools.console.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_named
 from tools.groups.nodes import delete_group, has_offsets
-from tools.options import Arguments, OptionError, OptionParser, parse_key_values
-from tools.output import abandon_stdout, stdout
+from tools.options import (
+    Arguments,
+    OptionError,
+    OptionParser,
+    abandon_stdout,
+    parse_key_values,
+)
 from tools.perf.csv_metrics import CSV_OPTIONS, csv_metrics
 from tools.shutdown import at_end, hold
 from zk import znodes
@@ -71,14 +76,14 @@ class Printer:
         self._finished = False
 
     def print_all(self, stream: KafkaStream) -> None:
-        output = stdout()
+        output = sys.stdout.buffer
         for message in islice(stream, self._printing.max_messages):
             with self._lock:
                 if self._finished:
                     return
                 self._print(message, output)
 
-    def _print(self, message: Any, output: BinaryIO) -> None:
+    def _print(self, message: Message, output: BinaryIO) -> None:
         printing = self._printing
         try:
             key, value = message.key, message.value
@@ -246,9 +251,7 @@ def _read_from_brokers(args: Arguments) -> int:
 
 def _settings(args: Arguments) -> tuple[dict[str, str], bool]:
     """The consumer's properties, and whether the group is one made up for this run."""
-    settings: dict[str, str] = {}
-    if args.has("consumer.config"):
-        settings = java_properties.load(args.value("consumer.config"))
+    settings = args.properties("consumer.config")
     settings |= parse_key_values(args.values("consumer-property"))
     properties = parse_key_values(args.values("property"))
     if args.has("group"):
@@ -301,6 +304,5 @@ def _print_all(
 def _say(event: str) -> None:
     """For the system tests of later releases."""
     with contextlib.suppress(BrokenPipeError, ValueError):
-        output = stdout()
-        output.write(f"{event}\n".encode())
-        output.flush()
+        sys.stdout.buffer.write(f"{event}\n".encode())
+        sys.stdout.buffer.flush()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from kafka08.errors import KafkaError
@@ -19,7 +19,6 @@ from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.producer import Producer
 from kafka08.producer.serializers import load
-from kafka08.settings import properties as properties_file
 from tools.brokers import broker_list
 from tools.console.line_headers import HeadersParser, LineError, is_true
 from tools.options import Arguments, OptionParser, parse_key_values
@@ -212,18 +211,15 @@ def _log_error(metadata: object, error: BaseException | None) -> None:
 
 def _reader(args: Arguments, properties: Mapping[str, str]) -> MessageReader:
     name = args.value("line-reader")
-    make: Any = LineMessageReader if name == LINE_READER else load(name)
-    reader: MessageReader = make(sys.stdin.buffer, properties)
-    return reader
+    make: Callable[[BinaryIO, Mapping[str, str]], MessageReader]
+    make = LineMessageReader if name == LINE_READER else load(name)
+    return make(sys.stdin.buffer, properties)
 
 
 def _given(args: Arguments) -> dict[str, str]:
     """The settings of --producer.config, overridden by those of --producer-property."""
-    path = args.value("producer.config")
-    return {
-        **(properties_file.load(path) if path else {}),
-        **parse_key_values(args.values("producer-property")),
-    }
+    properties = parse_key_values(args.values("producer-property"))
+    return args.properties("producer.config") | properties
 
 
 def _reader_properties(args: Arguments) -> dict[str, str]:

@@ -8,8 +8,8 @@ consumer or option.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
-from typing import Any, BinaryIO, Protocol
+from collections.abc import Callable, Mapping
+from typing import BinaryIO, Protocol
 
 from kafka08.errors import ProtocolError
 from kafka08.message.consumed import Message
@@ -155,7 +155,7 @@ def _check_version(version: int) -> None:
         raise ProtocolError(f"Unknown offset schema version {version}")
 
 
-FORMATTERS: dict[str, Any] = {
+FORMATTERS: dict[str, Callable[[Mapping[str, str]], MessageFormatter]] = {
     "kafka.tools.DefaultMessageFormatter": DefaultMessageFormatter,
     "org.apache.kafka.tools.consumer.DefaultMessageFormatter": DefaultMessageFormatter,
     "kafka.tools.NoOpMessageFormatter": NoOpMessageFormatter,

@@ -19,8 +19,7 @@ from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import DEBUG_REPLICA_ID
 from tools import admin_command, brokers
 from tools.console.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_named
-from tools.options import Arguments, OptionParser, parse_key_values
-from tools.output import abandon_stdout
+from tools.options import Arguments, OptionParser, abandon_stdout, parse_key_values
 
 logger = logging.getLogger("kafka.tools.SimpleConsumerShell$")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from kafka08.settings.zookeeper import UNSECURED, ZooKeeperSecurity
 from tools.admin_command import zookeeper
 from zk import znodes
@@ -10,13 +12,11 @@ from zk.errors import ZkError
 
 def has_offsets(connect: str, group: str, security: ZooKeeperSecurity = UNSECURED) -> bool:
     """Also False if it cannot be determined."""
-    client = zookeeper(connect, security)
-    try:
-        return client.start().exists(znodes.consumer_offsets_path(group)) is not None
-    except ZkError:
-        return False
-    finally:
-        client.close()
+    with closing(zookeeper(connect, security)) as client:
+        try:
+            return client.start().exists(znodes.consumer_offsets_path(group)) is not None
+        except ZkError:
+            return False
 
 
 def delete_group(
@@ -29,13 +29,11 @@ def delete_group(
 
     ``timeout_s``: give up on a ZooKeeper that does not answer for so long.
     """
-    client = zookeeper(connect, security)
-    if timeout_s is not None:
-        client.hurry(timeout_s)
-    try:
-        client.start().delete_recursive(znodes.group_path(group))
-        return True
-    except ZkError:
-        return False
-    finally:
-        client.close()
+    with closing(zookeeper(connect, security)) as client:
+        if timeout_s is not None:
+            client.hurry(timeout_s)
+        try:
+            client.start().delete_recursive(znodes.group_path(group))
+            return True
+        except ZkError:
+            return False

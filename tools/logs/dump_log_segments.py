@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from struct import iter_unpack
 from typing import BinaryIO
 
+from kafka08.common import java_string_hash
 from kafka08.errors import ConfigError, InvalidMessageError, KafkaError
 from kafka08.log.segments import integrity
 from kafka08.message import records
@@ -38,7 +39,6 @@ from kafka08.message.leaves import inflated_records
 from kafka08.message.sets import iter_messages
 from kafka08.producer.serializers import load
 from kafka08.settings.settings import LONG
-from tools.logs.scala_order import hash_map_order
 from tools.options import OptionParser
 
 Decoder = Callable[[bytes], object]
@@ -50,6 +50,11 @@ CODECS = {
     2: "SnappyCompressionCodec",
     3: "LZ4CompressionCodec",
 }
+# Of a mutable hash map of Scala 2.11.
+_FIRST_SIZE = 16
+_ROTATION = 4  # the bits of the first size, kept when the table grows
+_MIX = 0x9E3775CD
+_INT = 0xFFFFFFFF
 _INTRO = "Parse a log file and dump its contents to the console, to look at a suspicious segment."
 
 
@@ -320,6 +325,36 @@ def _report(title: str, text: str, pairs: Pairs) -> None:
         print(f"{title}{path}", file=sys.stderr)
         for pair in reversed(pairs[path]):
             print(f"  {text.format(*pair)}", file=sys.stderr)
+
+
+def hash_map_order(keys: Iterable[str]) -> list[str]:
+    """``keys`` (each once) as a mutable hash map of Scala 2.11 lists them, which they were put into
+    in this order.
+
+    Mirrors scala.collection.mutable.HashTable: a table of chains, newest first, twice as large when
+    three quarters full, read from its end.
+    """
+    table: list[list[str]] = [[] for _ in range(_FIRST_SIZE)]
+    for count, key in enumerate(keys, start=1):
+        table[_place(key, len(table))].insert(0, key)
+        if count > len(table) * 3 // 4:
+            table = _grown(table)
+    return [key for chain in reversed(table) for key in chain]
+
+
+def _grown(table: list[list[str]]) -> list[list[str]]:
+    larger: list[list[str]] = [[] for _ in range(2 * len(table))]
+    for chain in reversed(table):
+        for key in chain:
+            larger[_place(key, len(larger))].insert(0, key)
+    return larger
+
+
+def _place(key: str, size: int) -> int:
+    mixed = java_string_hash(key) * _MIX & _INT
+    mixed = int.from_bytes(mixed.to_bytes(4, "little"), "big") * _MIX & _INT
+    rotated = (mixed >> _ROTATION | mixed << (32 - _ROTATION)) & _INT
+    return rotated >> (32 - (size - 1).bit_length())
 
 
 def _stem(path: str) -> str:

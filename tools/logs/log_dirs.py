@@ -11,7 +11,6 @@ from contextlib import ExitStack, contextmanager
 
 from kafka08.log.directory import LogDirectory
 from kafka08.log.segments.names import LOG_SUFFIX
-from kafka08.settings import properties
 from kafka08.settings.broker import BrokerConfig
 from tools.options import Arguments, OptionParser, ToolError
 
@@ -26,7 +25,7 @@ def broker_config(parser: OptionParser, args: Arguments) -> BrokerConfig:
     """The settings the options name, the cleaner off. Raises UsageError, KafkaError, OSError."""
     if not args.has("config") and not args.has("log-dirs"):
         parser.usage_and_exit('Provide "[config]" or "[log-dirs]"')
-    given = properties.load(args.value("config")) if args.has("config") else _NOT_ASKED
+    given = args.properties("config") if args.has("config") else _NOT_ASKED
     given = {**given, "log.cleaner.enable": "false"}
     if args.has("log-dirs"):
         given["log.dirs"] = args.value("log-dirs")

@@ -15,7 +15,6 @@ from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.consumer.stream import KafkaStream
-from kafka08.settings import properties
 from tools.groups.nodes import delete_group
 from tools.options import Arguments, OptionParser
 from tools.perf.perf_options import (
@@ -113,9 +112,8 @@ def main(argv: list[str]) -> int:
 
 
 def _settings(args: Arguments) -> dict[str, str]:
-    path = args.value("consumer.config")
     return {
-        **({} if path is None else properties.load(path)),
+        **args.properties("consumer.config"),
         "group.id": args.value("group"),
         "socket.receive.buffer.bytes": str(args.value("socket-buffer-size")),
         "fetch.message.max.bytes": str(args.value("fetch-size")),

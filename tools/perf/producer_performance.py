@@ -6,7 +6,6 @@ import logging
 import random
 import time
 from collections.abc import Callable
-from typing import Any
 
 from kafka08.metrics.meters import Meter
 from kafka08.producer.config import ASYNC, DEFAULT_ENCODER, ProducerConfig
@@ -14,7 +13,6 @@ from kafka08.producer.event_handler import KeyedMessage
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.producer import Producer
-from kafka08.settings import properties
 from kafka08.settings.settings import COMPRESSION_CODECS
 from tools.brokers import broker_list
 from tools.options import Arguments, OptionParser
@@ -47,7 +45,7 @@ class OldSender:
 
     def __init__(self, args: Arguments, options: PerfOptions) -> None:
         settings = {
-            **_given(args),
+            **args.properties("producer.config"),
             "metadata.broker.list": args.value("broker-list"),
             "compression.codec": str(options.codec),
             "send.buffer.bytes": str(SEND_BUFFER_BYTES),
@@ -83,7 +81,7 @@ class NewSender:
         names = {number: name for name, number in COMPRESSION_CODECS.items()}
         self._sync = args.has("sync")
         self._producer = KafkaProducer(
-            KafkaProducerConfig.known(_given(args)),
+            KafkaProducerConfig.known(args.properties("producer.config")),
             bootstrap_servers=args.value("broker-list"),
             send_buffer_bytes=SEND_BUFFER_BYTES,
             client_id=CLIENT_ID,
@@ -107,12 +105,7 @@ class NewSender:
         self._producer.close()
 
 
-def _given(args: Arguments) -> dict[str, str]:
-    path = args.value("producer.config")
-    return {} if path is None else properties.load(path)
-
-
-def _log_error(_metadata: Any, error: BaseException | None) -> None:
+def _log_error(_metadata: object, error: BaseException | None) -> None:
     if error is not None:
         callback_logger.error("Error when sending message: %s", error)
 

@@ -12,7 +12,7 @@ from kafka08.log.segments import integrity
 from kafka08.message.batch import header_of
 from kafka08.message.sets import encode_set
 from tests.message.batches import batch, simple, timed
-from tools.logs.dump_log_segments import NoDecoderError, main
+from tools.logs.dump_log_segments import NoDecoderError, hash_map_order, main
 from tools.options import UsageError
 
 # A keyed message with a wrong crc; a null one; a wrapper of "a" and an empty one with an empty
@@ -169,3 +169,22 @@ def test_batches_are_shown_as_later_releases_show_them(
     assert old.startswith("offset: 7 position: ")
     assert old.endswith("key: k payload: w")
     assert err == f"Non-secutive offsets in :{path}\n  0 is followed by 5\n"
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [3, 0, 4, 1, 2],
+        [3, 10, 7, 0, 4, 11, 8, 12, 1, 5, 9, 2, 13, 6],  # above 12 the table has grown
+    ],
+    ids=len,
+)
+def test_files_are_listed_as_the_original_lists_them(numbers: list[int]) -> None:
+    put = [f"/tmp/logs-g/{number}.log" for number in range(len(numbers))]
+    assert hash_map_order(put) == [f"/tmp/logs-g/{number}.log" for number in numbers]
+
+
+def test_no_file_is_lost_in_the_list() -> None:
+    put = [str(number) for number in range(1000)]
+    assert sorted(hash_map_order(put)) == sorted(put)
+    assert hash_map_order([]) == []
