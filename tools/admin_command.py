@@ -31,12 +31,17 @@ ZK_TLS_CONFIG_FILE = """
 _ZK_TIMEOUT_MS = 30000
 
 
-def zookeeper(urls: str, security: ZooKeeperSecurity) -> ZkClient:
+def zookeeper(
+    urls: str,
+    security: ZooKeeperSecurity,
+    session_timeout_ms: int = _ZK_TIMEOUT_MS,
+    connection_timeout_ms: int = _ZK_TIMEOUT_MS,
+) -> ZkClient:
     """A client for ``--zookeeper``, not yet started. Raises ConfigError."""
     return ZkClient(
         urls,
-        session_timeout_ms=_ZK_TIMEOUT_MS,
-        connection_timeout_ms=_ZK_TIMEOUT_MS,
+        session_timeout_ms=session_timeout_ms,
+        connection_timeout_ms=connection_timeout_ms,
         create_chroot=False,
         access=access_of(security),
     )

@@ -58,20 +58,6 @@ MODULES = {
     "org.apache.zookeeper.server.quorum.QuorumPeerMain": "tools.admin.zookeeper_server",
 }
 
-# Their arguments have no names: they print how they are used when they get none.
-POSITIONAL = {
-    "io.confluent.kafkarest.KafkaRestMain",
-    "kafka.Kafka",
-    "kafka.console.ConsolePassword",
-    "kafka.console.KafkaConsole",
-    "kafka.tools.TestEndToEndLatency",
-    "kafka.tools.UpdateOffsetsInZK",
-    "kafka.tools.ZooKeeperMainWrapper",
-    "org.apache.kafka.clients.tools.ProducerPerformance",
-    "org.apache.kafka.connect.cli.ConnectStandalone",
-    "org.apache.zookeeper.ZooKeeperMain",
-    "org.apache.zookeeper.server.quorum.QuorumPeerMain",
-}
 # They handle signals themselves.
 SERVERS = {
     "io.confluent.kafkarest.KafkaRestMain",
@@ -99,6 +85,11 @@ def module_of(class_name: str) -> ModuleType:
     return importlib.import_module(name if inside == name else f".{inside}", __package__)
 
 
+def takes_no_options(module: ModuleType) -> bool:
+    """Whether its arguments have no names. It prints how it is used when it gets none."""
+    return not hasattr(module, "PARSER")
+
+
 def main(argv: list[str]) -> int:
     """``argv`` is a class and its arguments; the exit status comes back."""
     class_name, *words = argv or [""]
@@ -111,7 +102,7 @@ def main(argv: list[str]) -> int:
     # Imported modules stay, so collections need not look at their objects.
     gc.freeze()
     gc.enable()
-    if class_name in POSITIONAL and "--help" in words[:1]:
+    if "--help" in words[:1] and takes_no_options(module):
         with contextlib.redirect_stderr(sys.stdout):
             run_tool(module.main, [])
         return 0

@@ -10,6 +10,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 
 from kafka08.client.acls import AclClient
 from kafka08.errors import KafkaError
@@ -95,6 +96,14 @@ _SUPPORTED = {
     ResourceType.TRANSACTIONAL_ID: (_DESCRIBE, _WRITE),
     ResourceType.DELEGATION_TOKEN: (_DESCRIBE,),
 }  # fmt: skip
+_ROLES = ("producer", "idempotent", "consumer")
+_NEEDED: dict[tuple[str, ResourceType | None], tuple[Operation, ...]] = {
+    ("producer", ResourceType.TOPIC): (_DESCRIBE, _CREATE, _WRITE),
+    ("producer", ResourceType.TRANSACTIONAL_ID): (_DESCRIBE, _WRITE),
+    ("idempotent", ResourceType.CLUSTER): (Operation.IDEMPOTENT_WRITE,),
+    ("consumer", ResourceType.TOPIC): (_READ, _DESCRIBE),
+    ("consumer", ResourceType.GROUP): (_READ,),
+}
 _NAMED = {
     "topic": ResourceType.TOPIC,
     "group": ResourceType.GROUP,
@@ -233,20 +242,8 @@ def _rules(args: Arguments, filters: Iterable[ResourceFilter]) -> Rules:
 
 def _of_roles(args: Arguments, kind: ResourceType | None) -> Iterator[Acl]:
     """The rules that producers and consumers need for a resource of that type."""
-    operations: dict[Operation, None] = {}
-    if args.has("producer"):
-        if kind is ResourceType.TOPIC:
-            operations.update(dict.fromkeys((_DESCRIBE, _CREATE, _WRITE)))
-        if kind is ResourceType.TRANSACTIONAL_ID:
-            operations.update(dict.fromkeys((_DESCRIBE, _WRITE)))
-        if kind is ResourceType.CLUSTER and args.has("idempotent"):
-            operations[Operation.IDEMPOTENT_WRITE] = None
-    if args.has("consumer"):
-        if kind is ResourceType.TOPIC:
-            operations.update(dict.fromkeys((_READ, _DESCRIBE)))
-        if kind is ResourceType.GROUP:
-            operations[_READ] = None
-    return _acls(args, operations, "allow")
+    needed = [_NEEDED.get((role, kind), ()) for role in _ROLES if args.has(role)]
+    return _acls(args, list(dict.fromkeys(chain.from_iterable(needed))), "allow")
 
 
 def _operations(args: Arguments) -> list[Operation]:

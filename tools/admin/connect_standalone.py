@@ -6,11 +6,13 @@ Ends by a signal, or with status 1 when settings are wrong or no task is left.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from kafka08.connect.worker import Worker
 from kafka08.errors import ConfigError
-from kafka08.settings import properties as properties_file
+from kafka08.settings import properties
 from tools.shutdown import at_end
 
 USAGE = (
@@ -23,9 +25,11 @@ def main(argv: list[str]) -> int:
         print(USAGE)
         return 1
     sys.path.append(str(Path.cwd()))  # where a connector of the user's may be
-    worker = _worker(argv[0])
+    with _naming(argv[0]):
+        worker = Worker(properties.load(argv[0]))
     for path in argv[1:]:
-        _add(worker, path)
+        with _naming(path):
+            worker.add(properties.load(path))
     with at_end(worker.stop):
         worker.start().wait()
     errors = worker.errors()
@@ -34,15 +38,10 @@ def main(argv: list[str]) -> int:
     return 1 if errors else 0
 
 
-def _worker(path: str) -> Worker:
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """A setting that is wrong is reported with its file."""
     try:
-        return Worker(properties_file.load(path))
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
-
-
-def _add(worker: Worker, path: str) -> None:
-    try:
-        worker.add(properties_file.load(path))
+        yield
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None

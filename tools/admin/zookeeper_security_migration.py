@@ -13,7 +13,6 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 
 from kafka08.errors import ConfigError, KafkaError
-from kafka08.zookeeper import access_of
 from tools import admin_command
 from tools.options import OptionParser
 from zk.access import OPEN, Acl, acl_of
@@ -69,13 +68,11 @@ def main(argv: list[str]) -> int:
     try:
         settings = admin_command.zookeeper_config(args)
         # Raises ConfigError without an identity.
-        access = access_of(settings.replace(zookeeper_set_acl=True))
-        client = ZkClient(
+        client = admin_command.zookeeper(
             args.value("zookeeper.connect"),
-            session_timeout_ms=args.value("zookeeper.session.timeout"),
-            connection_timeout_ms=args.value("zookeeper.connection.timeout"),
-            create_chroot=False,
-            access=access,
+            settings.replace(zookeeper_set_acl=True),
+            args.value("zookeeper.session.timeout"),
+            args.value("zookeeper.connection.timeout"),
         ).start()
         with closing(client):
             if args.has("enable.path.check"):

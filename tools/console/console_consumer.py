@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from itertools import islice
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
@@ -25,7 +25,7 @@ from kafka08.message.consumed import Message
 from kafka08.metrics.meters import Meter
 from kafka08.settings.zookeeper import ZooKeeperSecurity
 from tools.brokers import broker_list
-from tools.console.deserializers import Deserializer, deserializer_named
+from tools.console.deserializers import deserializer_named
 from tools.console.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_named
 from tools.groups.nodes import delete_group, has_offsets
 from tools.options import (
@@ -51,51 +51,45 @@ OF_LATER_FETCHES = ("print.timestamp", "print.headers")
 SELECTORS = ("topic", "whitelist", "blacklist")
 
 
-class Printing(NamedTuple):
-    """How messages are printed. ``max_messages`` None means no limit."""
-
-    formatter: MessageFormatter
-    max_messages: int | None
-    skip_on_error: bool
-    decode_key: Deserializer
-    decode_value: Deserializer
-    events: bool
-    bytes: Meter
-    messages: Meter
-
-
 class Printer:
-    """Prints messages and counts them, until ``finish``, which another thread may call."""
+    """Prints messages as the options say and counts them, until ``finish``, which another thread
+    may call. ``report`` says at the end how many there were."""
 
-    def __init__(self, printing: Printing, report: str = "Consumed {} messages") -> None:
-        self._printing = printing
+    def __init__(self, args: Arguments, report: str = "Consumed {} messages") -> None:
+        self.bytes = Meter()
+        self.messages = Meter()
+        properties = parse_key_values(args.values("property"))
+        self._formatter = formatter_named(args.value("formatter"), properties)
+        self._write = _writer(self._formatter)
+        self._decode_key = deserializer_named(args.value("key-deserializer"))
+        self._decode_value = deserializer_named(args.value("value-deserializer"))
+        maximum = args.value("max-messages")
+        self._maximum = None if maximum is None or maximum < 0 else maximum
+        self._skips_errors = args.has("skip-message-on-error")
+        self._says_events = args.has("enable-systest-events")
         self._report = report
-        self._count = 0
-        self._write = _writer(printing.formatter)
         self._lock = threading.Lock()  # held while a message is printed
         self._finished = False
 
     def print_all(self, stream: KafkaStream) -> None:
         output = sys.stdout.buffer
-        for message in islice(stream, self._printing.max_messages):
+        for message in islice(stream, self._maximum):
             with self._lock:
                 if self._finished:
                     return
                 self._print(message, output)
 
     def _print(self, message: Message, output: BinaryIO) -> None:
-        printing = self._printing
         try:
             key, value = message.key, message.value
-            self._write(message, printing.decode_key(key), printing.decode_value(value), output)
+            self._write(message, self._decode_key(key), self._decode_value(value), output)
             output.flush()
-            self._count += 1
-            printing.messages.mark()
-            printing.bytes.mark(len(key or b"") + len(value or b""))
+            self.messages.mark()
+            self.bytes.mark(len(key or b"") + len(value or b""))
         except BrokenPipeError:
             raise
         except Exception:
-            if not printing.skip_on_error:
+            if not self._skips_errors:
                 raise
             logger.exception("Error processing message, skipping this message: ")
 
@@ -104,13 +98,13 @@ class Printer:
         printed = self._lock.acquire(timeout=PRINT_PATIENCE_S)
         self._finished = True
         try:
-            self._printing.formatter.close()
-            if self._printing.events and printed:
+            self._formatter.close()
+            if self._says_events and printed:
                 _say("shutdown_complete")
         finally:
             if printed:
                 self._lock.release()
-            print(self._report.format(self._count), file=sys.stderr, flush=True)
+            print(self._report.format(self.messages.count), file=sys.stderr, flush=True)
 
 
 def _writer(formatter: MessageFormatter) -> Callable[..., None]:
@@ -184,10 +178,10 @@ def main(argv: list[str]) -> int:
         )
         return 1
     config = ConsumerConfig.from_properties(settings)
-    printing = printing_of(args)
+    printer = Printer(args)
     connector = ConsumerConnector(config)
-    with at_end(lambda: _leave(connector, own_group)), _reporting(args, printing):
-        return _consume(connector, topic_filter, printing)
+    with at_end(lambda: _leave(connector, own_group)), _reporting(args, printer):
+        return _consume(connector, topic_filter, printer)
 
 
 def _leave(connector: ConsumerConnector, own_group: bool) -> None:
@@ -201,23 +195,9 @@ def _leave(connector: ConsumerConnector, own_group: bool) -> None:
         print(f"ZooKeeper does not answer: {path} may stay there", file=sys.stderr, flush=True)
 
 
-def printing_of(args: Arguments) -> Printing:
-    maximum = args.value("max-messages")
-    return Printing(
-        formatter_named(args.value("formatter"), parse_key_values(args.values("property"))),
-        None if maximum is None or maximum < 0 else maximum,
-        args.has("skip-message-on-error"),
-        deserializer_named(args.value("key-deserializer")),
-        deserializer_named(args.value("value-deserializer")),
-        args.has("enable-systest-events"),
-        Meter(),
-        Meter(),
-    )
-
-
-def _reporting(args: Arguments, printing: Printing) -> AbstractContextManager[None]:
+def _reporting(args: Arguments, printer: Printer) -> AbstractContextManager[None]:
     """Metrics as CSV files, where they are wanted."""
-    meters = {"MessagesPerSec": lambda: printing.messages, "BytesPerSec": lambda: printing.bytes}
+    meters = {"MessagesPerSec": lambda: printer.messages, "BytesPerSec": lambda: printer.bytes}
     return csv_metrics(args, CSV_PERIOD_S, meters)
 
 
@@ -238,13 +218,13 @@ def _read_from_brokers(args: Arguments) -> int:
         )
     offset = int(start) if start.isdecimal() else NO_OFFSET
     config = ConsumerConfig.from_properties(settings)
-    printing = printing_of(args)
+    printer = Printer(args, "Processed a total of {} messages")
     group = None if own_group else config.group_id
     consumer = StandaloneConsumer(endpoints, config, group=group)
-    with at_end(consumer.close), _reporting(args, printing):
+    with at_end(consumer.close), _reporting(args, printer):
         return _print_all(
             lambda: consumer.stream(args.value("topic"), args.value("partition"), offset),
-            Printer(printing, "Processed a total of {} messages"),
+            printer,
             consumer.commit_offsets,
         )
 
@@ -266,7 +246,7 @@ def _settings(args: Arguments) -> tuple[dict[str, str], bool]:
     return settings, own_group
 
 
-def _consume(connector: ConsumerConnector, topic_filter: TopicFilter, printing: Printing) -> int:
+def _consume(connector: ConsumerConnector, topic_filter: TopicFilter, printer: Printer) -> int:
     """Print as a member of the group until asked to stop; the exit status."""
 
     def join() -> KafkaStream:
@@ -278,14 +258,10 @@ def _consume(connector: ConsumerConnector, topic_filter: TopicFilter, printing: 
             # The last message was printed, though no further one was asked for.
             connector.commit_offsets()
 
-    return _print_all(join, Printer(printing), done)
+    return _print_all(join, printer, done)
 
 
-def _print_all(
-    start: Callable[[], KafkaStream],
-    printer: Printer,
-    done: Callable[[], None] = lambda: None,
-) -> int:
+def _print_all(start: Callable[[], KafkaStream], printer: Printer, done: Callable[[], None]) -> int:
     """The exit status. ``done`` is called when all messages asked for were printed."""
     with at_end(printer.finish):
         try:

@@ -15,7 +15,7 @@ from kafka08.client.retry import Retry
 from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
 from kafka08.common import LATEST_TIME, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
-from kafka08.errors import NO_ERROR, BrokerNotAvailableError, KafkaError, for_code
+from kafka08.errors import NO_ERROR, KafkaError, for_code
 from kafka08.groups import nodes
 from kafka08.groups.members import topic_partitions
 from kafka08.network.channel import Channel, Connect
@@ -189,18 +189,18 @@ class OffsetChecker:
     def _consumer(self, broker_id: int) -> SimpleConsumer | None:
         """To a leader; None, said once, when it is not there."""
         if broker_id not in self._consumers:
-            try:
-                self._consumers[broker_id] = self._connect(broker_id)
-            except KafkaError as error:
-                reason = error if isinstance(error, MalformedNodeError) else "null"
-                print(f"Could not parse broker info due to {reason}")
-                self._consumers[broker_id] = None
+            self._consumers[broker_id] = self._connect(broker_id)
         return self._consumers[broker_id]
 
-    def _connect(self, broker_id: int) -> SimpleConsumer:
-        node = registry.read_broker(self._zk, broker_id, self._protocol)
+    def _connect(self, broker_id: int) -> SimpleConsumer | None:
+        node, reason = None, "null"
+        try:
+            node = registry.read_broker(self._zk, broker_id, self._protocol)
+        except KafkaError as error:
+            reason = str(error) if isinstance(error, MalformedNodeError) else reason
         if node is None:
-            raise BrokerNotAvailableError(f"Broker id {broker_id} does not exist")
+            print(f"Could not parse broker info due to {reason}")
+            return None
         return SimpleConsumer(
             node.host,
             node.port,

@@ -269,12 +269,18 @@ def _line(
     )
     if key is not None:
         line += f" keysize: {len(key)}"
-    if decoders is not None:
-        decode_key, decode_value = decoders
-        if key is not None:
-            line += f" key: {decode_key(key)}"
-        line += f" payload: {'null' if value is None else decode_value(value)}"
-    return line
+    return line + _decoded(key, value, decoders)
+
+
+def _decoded(
+    key: bytes | None, value: bytes | None, decoders: tuple[Decoder, Decoder] | None
+) -> str:
+    """Key and value, if they are to be shown."""
+    if decoders is None:
+        return ""
+    decode_key, decode_value = decoders
+    shown = "" if key is None else f" key: {decode_key(key)}"
+    return f"{shown} payload: {'null' if value is None else decode_value(value)}"
 
 
 def _batch_line(header: Batch, position: int, entry: bytes) -> str:
@@ -299,21 +305,16 @@ def _record_lines(
     header: Batch, entry: bytes, decoders: tuple[Decoder, Decoder] | None
 ) -> Iterator[str]:
     data = inflated_records(entry, 0, len(entry))
-    for delta, time, _, _, key, key_end, value, value_end in records.iter_rows(data):
+    for delta, time, _, _, key_at, key_end, value_at, value_end in records.iter_rows(data):
         at = header.max_timestamp if header.is_stamped else header.base_timestamp + time
-        line = (
+        key = bytes(data[key_at:key_end]) if key_end >= 0 else None
+        value = bytes(data[value_at:value_end]) if value_end >= 0 else None
+        yield (
             f"| offset: {header.base_offset + delta} "
             f"{'LogAppendTime' if header.is_stamped else 'CreateTime'}: {at} "
-            f"keySize: {key_end - key if key_end >= 0 else -1} "
-            f"valueSize: {value_end - value if value_end >= 0 else -1}"
+            f"keySize: {-1 if key is None else len(key)} "
+            f"valueSize: {-1 if value is None else len(value)}{_decoded(key, value, decoders)}"
         )
-        if decoders is not None:
-            decode_key, decode_value = decoders
-            if key_end >= 0:
-                line += f" key: {decode_key(bytes(data[key:key_end]))}"
-            shown = decode_value(bytes(data[value:value_end])) if value_end >= 0 else "null"
-            line += f" payload: {shown}"
-        yield line
 
 
 def _java(flag: bool) -> str:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from kafka08.client import reading
@@ -104,17 +105,12 @@ def repair(leaders: Leaders, segment: Segment, limits: SegmentLimits) -> Generat
     sealed = integrity.read(segment.log_path)
     leader = leaders.of(segment.topic_partition)
     path = segment.log_path + REPAIRED_SUFFIX
-    with at_end(lambda: _discard(path)):
+    with at_end(partial(Path(path).unlink, missing_ok=True)):
         fetched = yield from _fetch_into(path, leaders, leader, segment, DEBUG_REPLICA_ID)
         if fetched.seal != sealed and fetched.holds_wrappers:
             fetched = yield from _fetch_into(path, leaders, leader, segment, leaders.broker_id)
         _swap_in(path, segment.log_path, fetched.seal, sealed, limits)
     return fetched.seal == sealed
-
-
-def _discard(path: str) -> None:
-    if os.path.exists(path):
-        os.unlink(path)
 
 
 def _fetch_into(

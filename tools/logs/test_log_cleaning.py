@@ -157,12 +157,10 @@ def consume_messages(zookeeper: str, topics: Sequence[str]) -> str:
         return file.name
 
 
-@contextmanager
-def _result_file(what: str) -> Iterator[IO[str]]:
-    with tempfile.NamedTemporaryFile(
+def _result_file(what: str) -> IO[str]:
+    return tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", prefix=f"kafka-log-cleaner-{what}-", suffix=".txt", delete=False
-    ) as file:
-        yield file
+    )
 
 
 def validate_output(produced: str, consumed: str) -> None:

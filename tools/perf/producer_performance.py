@@ -6,6 +6,7 @@ import logging
 import random
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from kafka08.metrics.meters import Meter
 from kafka08.producer.config import ASYNC, DEFAULT_ENCODER, ProducerConfig
@@ -132,31 +133,24 @@ class Payloads:
         return tag.ljust(size, "x").encode()
 
 
+@dataclass
 class Sending:
-    """The messages that one thread sends."""
+    """The messages that one thread sends: ``count`` to each topic."""
 
-    def __init__(
-        self,
-        sender: OldSender | NewSender,
-        topics: list[str],
-        messages: int,
-        payload: Callable[[str, int], bytes],
-        gap_s: float,
-    ) -> None:
-        self.sender = sender
-        self.messages = Meter()
-        self.bytes = Meter()
-        self._topics = topics
-        self._count = messages
-        self._payload = payload
-        self._gap_s = gap_s
+    sender: OldSender | NewSender
+    topics: list[str]
+    count: int
+    payload: Callable[[str, int], bytes]
+    gap_s: float
+    messages: Meter = field(default_factory=Meter)
+    bytes: Meter = field(default_factory=Meter)
 
     def run(self) -> None:
-        for number in range(self._count):
+        for number in range(self.count):
             # The bytes of java.math.BigInteger.
             key = number.to_bytes(number.bit_length() // 8 + 1, "big")
-            for topic in self._topics:
-                value = self._payload(topic, number)
+            for topic in self.topics:
+                value = self.payload(topic, number)
                 try:
                     self.sender.send(topic, key, value)
                 except Exception:
@@ -164,8 +158,8 @@ class Sending:
                     break
                 self.messages.mark()
                 self.bytes.mark(len(value))
-                if self._gap_s > 0:
-                    time.sleep(self._gap_s)
+                if self.gap_s > 0:
+                    time.sleep(self.gap_s)
         try:
             self.sender.close()
         except Exception:

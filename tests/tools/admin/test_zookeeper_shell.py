@@ -5,17 +5,12 @@ import re
 
 import pytest
 
+from tests.tools.command import Printed
 from tests.zk.conftest import chroot, client  # noqa: F401
 from tools.admin import zookeeper_shell
 from zk.client import ZkClient
 
 GREETING = "\nWATCHER::\n\nWatchedEvent state:SyncConnected type:None path:null\n"
-
-
-class Printed:
-    def __init__(self, out: str, err: str) -> None:
-        self.out = out
-        self.err = err
 
 
 class Runner:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -112,7 +113,7 @@ class BrokenOutput:
 
 def test_closed_stdout(world: World, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     world.cluster.append("t", 0, b"a")
-    monkeypatch.setattr(console_consumer, "stdout", BrokenOutput)
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(buffer=BrokenOutput()))
     monkeypatch.setattr(console_consumer, "abandon_stdout", lambda: None)
     assert main([*TOPIC, "--from-beginning"]) == 1
     assert capsys.readouterr().err == (
@@ -186,7 +187,7 @@ class Shown(NamedTuple):
 
 
 def test_no_message_is_printed_after_the_report(capfdbinary: Any) -> None:
-    printer = Printer(console_consumer.printing_of(console_consumer.PARSER.parse([])))
+    printer = Printer(console_consumer.PARSER.parse([]))
 
     def messages() -> Iterator[Shown]:
         yield Shown(b"a")
