@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import io
 import sys
 from collections.abc import Generator
 from typing import Any
@@ -12,11 +11,7 @@ import pytest
 
 from kafka08.progress import EveryMinute, Progress, share
 from tests.fakes.runtime import FakeClock
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
+from tests.fakes.terminal import Terminal
 
 
 @pytest.fixture

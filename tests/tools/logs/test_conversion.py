@@ -22,6 +22,7 @@ from kafka08.message.scan import iter_entries
 from kafka08.message.sets import assign_offsets, encode_set, iter_messages
 from kafka08.settings.topic import LogConfig
 from tests.fakes.runtime import FakeClock
+from tests.log.faulty_files import Crash
 from tests.message.batches import batch, simple, timed, timed_wrapper
 from tests.message.sets import has_absolute_offsets
 from tools.logs import conversion
@@ -302,10 +303,6 @@ def test_any_sets(tmp_path_factory: Any, sets: Any, limit: int, segment: int) ->
     assert all(map(is_fit, made))
     assert contents(b"".join(made)) == contents(data)
     shutil.rmtree(directory)
-
-
-class Crash(BaseException):
-    pass
 
 
 CALLS = ("unlink", "replace", "fsync", "utime")

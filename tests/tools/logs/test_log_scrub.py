@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import random
 import sys
@@ -15,6 +14,7 @@ import pytest
 from kafka08.errors import KafkaError
 from kafka08.log.directory import LogDirectory
 from kafka08.log.segments import integrity
+from tests.fakes.terminal import Terminal
 from tests.tools.logs.scrubbing import (
     REPAIR,
     flip,
@@ -142,11 +142,6 @@ class TestSeal:
         for path in sealed_segments(tmp_path):
             assert integrity.is_intact(str(path)) == (path != damaged)
         assert not list((tmp_path / "t-0").glob("*.tmp"))
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 class TestProgress:

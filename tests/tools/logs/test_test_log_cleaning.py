@@ -19,7 +19,7 @@ from tools.options import UsageError
 ARGUMENTS = ["--broker", "b:1", "--zk", "z:1", "--messages", "1000"]
 
 
-class Topics:
+class CompactedTopics:
     """A broker's topics, as the fake producer and consumer see them."""
 
     def __init__(self) -> None:
@@ -51,15 +51,15 @@ class Topics:
 
 
 @pytest.fixture
-def topics(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Topics:
-    topics = Topics()
+def topics(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> CompactedTopics:
+    topics = CompactedTopics()
     monkeypatch.setattr(tool, "KafkaProducer", topics.producer)
     monkeypatch.setattr(tool, "ConsumerConnector", topics.connector)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return topics
 
 
-def test_nothing_cleaned(topics: Topics, tmp_path: Path, capsys: Any) -> None:
+def test_nothing_cleaned(topics: CompactedTopics, tmp_path: Path, capsys: Any) -> None:
     assert tool.main([*ARGUMENTS, "--topics", "2", "--percent-deletes", "30"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Producing 1000 messages..."
@@ -74,7 +74,7 @@ def test_nothing_cleaned(topics: Topics, tmp_path: Path, capsys: Any) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_cleaned(topics: Topics, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_cleaned(topics: CompactedTopics, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setattr(tool.time, "sleep", lambda seconds: topics.clean(0))
     assert tool.main([*ARGUMENTS, "--sleep", "5"]) == 0
     out = capsys.readouterr().out
@@ -86,7 +86,7 @@ def test_cleaned(topics: Topics, monkeypatch: pytest.MonkeyPatch, capsys: Any) -
 
 
 def test_a_lost_key_is_found(
-    topics: Topics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    topics: CompactedTopics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tool.time, "sleep", lambda seconds: topics.clean(1))
     with pytest.raises(InvalidArgumentError, match="Additional values produced"):
@@ -95,7 +95,7 @@ def test_a_lost_key_is_found(
 
 
 def test_a_wrong_value_is_found(
-    topics: Topics, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    topics: CompactedTopics, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     def spoil(seconds: int) -> None:
         for messages in topics.messages.values():
@@ -119,7 +119,7 @@ def test_dump(tmp_path: Path, capsys: Any) -> None:
         tool.main(["--dump", "/nowhere"])
 
 
-def test_refusals(topics: Topics) -> None:
+def test_refusals(topics: CompactedTopics) -> None:
     with pytest.raises(UsageError, match="log cleaning"):
         tool.main([])
     with pytest.raises(UsageError, match=r"\[messages\]"):

@@ -14,7 +14,7 @@ from zk.client import ZkClient
 FAILED = "Error while executing topic command "
 
 
-class Topics(Command):
+class TopicsTool(Command):
     """kafka-topics against one chroot; what it printed comes back."""
 
     def __init__(self, client: ZkClient, capsys: pytest.CaptureFixture[str]) -> None:  # noqa: F811
@@ -43,15 +43,15 @@ class Topics(Command):
 
 
 @pytest.fixture
-def tool(client: ZkClient, capsys: pytest.CaptureFixture[str]) -> Topics:  # noqa: F811
-    return Topics(client, capsys)
+def tool(client: ZkClient, capsys: pytest.CaptureFixture[str]) -> TopicsTool:  # noqa: F811
+    return TopicsTool(client, capsys)
 
 
-def create(tool: Topics, topic: str, *words: str) -> None:
+def create(tool: TopicsTool, topic: str, *words: str) -> None:
     tool.run("--create", "--topic", topic, "--replica-assignment", "1:2:0,2:0:1", *words)
 
 
-def test_create_and_list(tool: Topics) -> None:
+def test_create_and_list(tool: TopicsTool) -> None:
     words = ["--create", "--replication-factor", "1", "--partitions", "1", "--topic"]
     assert tool.run(*words, "test") == ['Created topic "test".']
     assert tool.run(*words, "other") == ['Created topic "other".']
@@ -60,7 +60,7 @@ def test_create_and_list(tool: Topics) -> None:
     assert tool.fail(*words, "test") == 'Topic "test" already exists.'
 
 
-def test_describe(tool: Topics) -> None:
+def test_describe(tool: TopicsTool) -> None:
     create(tool, "t", "--config", "flush.ms=5", "--config", "cleanup.policy=compact")
     tool.elect("t", 0, 1, 1, 2, 0)
     tool.elect("t", 1, -1, 2)
@@ -76,7 +76,7 @@ def test_describe(tool: Topics) -> None:
     assert tool.run("--describe", "--topic", "nothing") == []
 
 
-def test_describe_before_the_first_election_and_overrides(tool: Topics) -> None:
+def test_describe_before_the_first_election_and_overrides(tool: TopicsTool) -> None:
     create(tool, "plain")
     create(tool, "tuned", "--config", "flush.ms=5")
     overrides = ["Topic:tuned\tPartitionCount:2\tReplicationFactor:3\tConfigs:flush.ms=5"]
@@ -88,7 +88,7 @@ def test_describe_before_the_first_election_and_overrides(tool: Topics) -> None:
     ]
 
 
-def test_a_leader_that_is_not_registered_is_unavailable(tool: Topics) -> None:
+def test_a_leader_that_is_not_registered_is_unavailable(tool: TopicsTool) -> None:
     create(tool, "t")
     tool.elect("t", 0, 0, 0)
     tool.elect("t", 1, 9, 9)
@@ -96,7 +96,7 @@ def test_a_leader_that_is_not_registered_is_unavailable(tool: Topics) -> None:
     assert lines == ["\tTopic: t\tPartition: 1\tLeader: 9\tReplicas: 2,0,1\tIsr: 9"]
 
 
-def test_alter(tool: Topics) -> None:
+def test_alter(tool: TopicsTool) -> None:
     create(tool, "t", "--config", "flush.ms=5")
     updated = ['Updated config for topic "t".']
     assert tool.run("--alter", "--topic", "t", "--config", "retention.ms = 7") == updated
@@ -118,7 +118,7 @@ def test_alter(tool: Topics) -> None:
     )
 
 
-def test_delete(tool: Topics) -> None:
+def test_delete(tool: TopicsTool) -> None:
     create(tool, "t")
     assert tool.run("--delete", "--topic", "t") == [
         "Topic t is marked for deletion.",
@@ -129,7 +129,7 @@ def test_delete(tool: Topics) -> None:
     assert tool.run("--list") == ["t - marked for deletion"]
 
 
-def test_refusals_in_the_originals_words(tool: Topics) -> None:
+def test_refusals_in_the_originals_words(tool: TopicsTool) -> None:
     automatic = ["--replication-factor", "1", "--partitions", "1"]
     by_hand = ["--create", "--topic", "n", "--replica-assignment"]
     for words, message in [
@@ -166,7 +166,7 @@ def test_refusals_in_the_originals_words(tool: Topics) -> None:
     assert tool.run("--list") == []
 
 
-def test_strict_exit(tool: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strict_exit(tool: TopicsTool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(admin_command.STRICT_EXIT, "1")
     lines = tool.run("--alter", "--topic", "[", status=1)
     assert lines[0] == f"{FAILED}[ is an invalid regex."
@@ -204,7 +204,7 @@ def test_command_lines_refused_with_the_usage(words: list[str], first_line: str)
     assert "--replica-assignment" in str(caught.value)
 
 
-def test_options_of_later_releases(tool: Topics) -> None:
+def test_options_of_later_releases(tool: TopicsTool) -> None:
     counts = ["--replication-factor", "1", "--partitions", "1"]
     create(tool, "t", "--if-not-exists", "--force", "--disable-rack-aware")
     assert tool.run("--create", "--topic", "t", "--if-not-exists", *counts) == []
@@ -217,7 +217,7 @@ def test_options_of_later_releases(tool: Topics) -> None:
     assert tool.run("--describe", "--exclude-internal", "--topic", "__.*") == []
 
 
-def test_partitions_by_min_isr(tool: Topics) -> None:
+def test_partitions_by_min_isr(tool: TopicsTool) -> None:
     create(tool, "plain")
     tool.elect("plain", 0, 1, 1)
     tool.elect("plain", 1, -1)
@@ -279,7 +279,7 @@ def test_options_of_later_releases_refused_with_the_usage(
     assert str(caught.value).splitlines()[0] == first_line
 
 
-def test_options_of_later_releases_take_no_prefix_away(tool: Topics) -> None:
+def test_options_of_later_releases_take_no_prefix_away(tool: TopicsTool) -> None:
     create(tool, "t")
     tool.elect("t", 0, 1, 1, 2, 0)
     tool.elect("t", 1, 1, 1)
@@ -291,6 +291,6 @@ def test_options_of_later_releases_take_no_prefix_away(tool: Topics) -> None:
         topics.main(["--zookeeper", "z", "--create", "--if-not"])
 
 
-def test_missing_counts_are_usage_too(tool: Topics) -> None:
+def test_missing_counts_are_usage_too(tool: TopicsTool) -> None:
     with pytest.raises(UsageError, match=r'Missing required argument "\[partitions\]"'):
         tool.run("--create", "--topic", "t")
