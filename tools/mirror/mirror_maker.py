@@ -13,8 +13,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from kafka08.client.security import ClientSecurity
 from kafka08.common import java_bytes_hash, scala_abs
@@ -34,7 +33,7 @@ from tools.mirror import ends
 from tools.mirror.channel import DataChannel
 from tools.mirror.modern import SETTLE_S, ModernReader, ModernTarget, check_library
 from tools.mirror.page import serve
-from tools.mirror.pipeline import Copier, SourceMessage, SourceReader, Target, Window
+from tools.mirror.pipeline import Copier, Done, SourceMessage, SourceReader, Target, Window
 from tools.options import Arguments, OptionParser
 from tools.shutdown import at_end, hold
 
@@ -95,19 +94,17 @@ class OurTarget:
         self._lost = lost or Lost()
         self._timed = producer.config.api_versions_request
 
-    def send(self, message: SourceMessage, key: bytes | None, done: Callable[..., None]) -> None:
-        extra: dict[str, Any] = {}
-        if self._timed:
-            time = message.timestamp
-            extra = {"timestamp": time if time >= 0 else None, "headers": message.headers}
-        elif message.timestamp >= 0 or message.headers:
+    def send(self, message: SourceMessage, key: bytes | None, done: Done) -> None:
+        timestamp = message.timestamp if message.timestamp >= 0 else None
+        if not self._timed and (timestamp is not None or message.headers):
             self._lost.tell(message)
         self._producer.send(
             message.topic,
             message.value,
             key,
             callback=lambda _metadata, error: done(error),
-            **extra,
+            timestamp=timestamp if self._timed else None,
+            headers=message.headers if self._timed else None,
         )
 
     def close(self, timeout: float) -> None:
@@ -145,7 +142,7 @@ class Mirror:
         self._targets = targets
         self._windows: list[Window] = []
         self._copiers: list[Copier] = []
-        self._sources: list[Any] = []
+        self._sources: list[ConsumerConnector | ModernReader] = []
 
     def failed(self, error: BaseException) -> None:
         self.failure = self.failure or error
@@ -156,7 +153,7 @@ class Mirror:
         self._windows.append(window)
         return window
 
-    def add_source(self, source: Any) -> None:
+    def add_source(self, source: ConsumerConnector | ModernReader) -> None:
         """Closing it commits."""
         self._sources.append(source)
 

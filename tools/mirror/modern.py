@@ -12,11 +12,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from kafka08.consumer.filters import TopicFilter
 from kafka08.errors import ConfigError, KafkaError
-from tools.mirror.pipeline import SourceMessage, Window
+from tools.mirror.pipeline import Done, SourceMessage, Window
 
 logger = logging.getLogger("kafka.tools.MirrorMaker$")
 
@@ -43,6 +43,8 @@ _PRODUCER_DEFAULTS = {
     "message.timeout.ms": "0",
     "partitioner": "murmur2_random",
 }
+Foreign: TypeAlias = Any
+"""An object of confluent-kafka, which is not there where types are checked."""
 
 
 class MissingLibraryError(KafkaError):
@@ -63,14 +65,14 @@ def check_library() -> None:
     _library()
 
 
-def _library() -> Any:
+def _library() -> Foreign:
     try:
         return importlib.import_module("confluent_kafka")
     except ImportError:
         raise MissingLibraryError() from None
 
 
-def _make(kind: str, settings: Mapping[str, object]) -> Any:
+def _make(kind: str, settings: Mapping[str, object]) -> Foreign:
     """A Producer or Consumer. Raises ConfigError for settings librdkafka refuses."""
     library = _library()
     known = {key: value for key, value in settings.items() if key not in _JVM_ONLY}
@@ -100,17 +102,17 @@ class ModernTarget:
         self,
         message: SourceMessage,
         key: bytes | None,
-        done: Callable[[BaseException | None], None],
+        done: Done,
     ) -> None:
         """Waits while librdkafka's queue is full. Raises what it refuses."""
         topic = message.topic
-        extra: dict[str, Any] = {}
+        extra: dict[str, object] = {}
         if message.timestamp > 0:  # 0 means now to librdkafka
             extra["timestamp"] = message.timestamp
         if message.headers:
             extra["headers"] = list(message.headers)
 
-        def delivered(error: Any, _message: object) -> None:
+        def delivered(error: Foreign, _message: object) -> None:
             done(None if error is None else ModernError(f"{topic}: {error.str()}"))
 
         while not self._stopping.is_set():
@@ -172,7 +174,7 @@ class ModernReader:
         self._clock = clock
         self._positions: dict[tuple[str, int], _StreamPosition] = {}
         self._subscribed: list[str] = []
-        self._message: Any = None
+        self._message: Foreign = None
         self._listed_at = float("-inf")
         self._committed_at = clock()
         self._left = threading.Event()
@@ -230,21 +232,21 @@ class ModernReader:
             )
             self._subscribed = wanted
 
-    def _assigned(self, _consumer: object, partitions: list[Any]) -> None:
+    def _assigned(self, _consumer: object, partitions: list[Foreign]) -> None:
         for found in partitions:
             self._positions[found.topic, found.partition] = _StreamPosition()
 
-    def _revoked(self, _consumer: object, partitions: list[Any]) -> None:
+    def _revoked(self, _consumer: object, partitions: list[Foreign]) -> None:
         self._window.settle(SETTLE_S)
         self._commit()
         self._forget(partitions)
 
-    def _lost(self, _consumer: object, partitions: list[Any]) -> None:
+    def _lost(self, _consumer: object, partitions: list[Foreign]) -> None:
         """Another member may have them by now: nothing of them may be committed."""
         self._forget(partitions)
         self._window.settle(SETTLE_S)
 
-    def _forget(self, partitions: list[Any]) -> None:
+    def _forget(self, partitions: list[Foreign]) -> None:
         for gone in partitions:
             self._positions.pop((gone.topic, gone.partition), None)
 

@@ -11,7 +11,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from tools.mirror.channel import DataChannel
 
@@ -20,7 +20,7 @@ logger = logging.getLogger("kafka.tools.MirrorMaker$")
 Done = Callable[[BaseException | None], None]
 
 
-class Position(Protocol):
+class CommitPosition(Protocol):
     """``processed_offset`` is what may be committed."""
 
     processed_offset: int
@@ -34,9 +34,9 @@ class SourceMessage(Protocol):
     @property
     def offset(self) -> int: ...
     @property
-    def key(self) -> Any: ...
+    def key(self) -> bytes | None: ...
     @property
-    def value(self) -> Any: ...
+    def value(self) -> bytes | None: ...
     @property
     def timestamp(self) -> int: ...
     @property
@@ -47,7 +47,7 @@ class SourceReader(Protocol):
     """One stream of a source. ``take`` hands out what ``has_next`` found, if it is still ours."""
 
     def has_next(self) -> bool: ...
-    def take(self) -> tuple[Any, Any] | None: ...
+    def take(self) -> tuple[CommitPosition, SourceMessage] | None: ...
 
 
 class Target(Protocol):
@@ -56,9 +56,7 @@ class Target(Protocol):
     A target that can have timestamps and headers keeps those of ``message``.
     """
 
-    def send(
-        self, message: SourceMessage, key: bytes | None, done: Callable[..., None]
-    ) -> None: ...
+    def send(self, message: SourceMessage, key: bytes | None, done: Done) -> None: ...
     def close(self, timeout: float) -> None: ...
 
 
@@ -67,7 +65,7 @@ class _Lane:
 
     __slots__ = ("position", "processed", "sent")
 
-    def __init__(self, position: Position) -> None:
+    def __init__(self, position: CommitPosition) -> None:
         self.position = position
         self.processed = position.processed_offset
         self.sent: deque[list[int]] = deque()
@@ -117,7 +115,7 @@ class Window:
     def stopping(self) -> bool:
         return self._stopping
 
-    def take(self, reader: SourceReader) -> tuple[Any, Done] | None:
+    def take(self, reader: SourceReader) -> tuple[SourceMessage, Done] | None:
         """The message ``reader`` has found and what to call when it is stored.
 
         Waits for room. None when it was lost to another member, or nothing more is wanted.
@@ -236,7 +234,7 @@ class Copier:
         finally:
             logger.info("[%s] Consumer thread stopped", self.name)
 
-    def _send(self, message: Any, done: Done) -> None:
+    def _send(self, message: SourceMessage, done: Done) -> None:
         key = message.key
         try:
             self._choose(key).send(message, key, done)

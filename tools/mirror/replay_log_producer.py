@@ -10,13 +10,13 @@ import logging
 import time
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any
 
 from kafka08.client.security import ClientSecurity
 from kafka08.consumer.config import SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.errors import ConsumerTimeoutError
 from kafka08.consumer.stream import KafkaStream
+from kafka08.message.consumed import Message
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
 from tools import admin_command
@@ -58,7 +58,7 @@ class Replay:
                 logger.exception("consumer thread failed")
         logger.info("Sent %d messages", self.sent)
 
-    def _send(self, message: Any) -> None:
+    def _send(self, message: Message) -> None:
         try:
             future = self._producer.send(
                 self._topic, message.value, message.key, callback=_log_error
