@@ -18,7 +18,7 @@ EVERYTHING = ResourceFilter(None, None, PatternFilter.ANY)
 ACL = Acl("User:a", Permission.ALLOW, Operation.READ, "h")
 
 
-class Admin:
+class AclAdmin:
     """An AdminClient with one answer; keeps the requests."""
 
     def __init__(self, answer: Any) -> None:
@@ -31,7 +31,7 @@ class Admin:
 
 
 def client(answer: Any) -> tuple[AclClient, list[Any]]:
-    admin: Any = Admin(answer)
+    admin: Any = AclAdmin(answer)
     return AclClient(admin), admin.requests
 
 

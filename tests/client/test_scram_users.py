@@ -11,11 +11,13 @@ from kafka08.client.admin import RemoteError
 from kafka08.client.scram_users import Password
 from kafka08.protocol import scram_schemas as s
 from kafka08.security.scram import salted_password
-from tests.client.test_acls import Admin
+from tests.client.test_acls import AclAdmin
 
 
 def test_passwords_are_not_sent() -> None:
-    admin: Any = Admin(s.AlterUserScramCredentialsResponse(0, [s.AlteredScramUser("b", 0, None)]))
+    admin: Any = AclAdmin(
+        s.AlterUserScramCredentialsResponse(0, [s.AlteredScramUser("b", 0, None)])
+    )
     scram_users.alter(admin, "b", {"SCRAM-SHA-512": Password("pw", 5000)}, ["SCRAM-SHA-256"])
     [request] = admin.requests
     assert request.deletions == [s.ScramDeletion("b", 1)]
@@ -28,22 +30,22 @@ def test_passwords_are_not_sent() -> None:
 def test_users_and_mechanisms_of_later_releases() -> None:
     infos = [s.ScramCredentialInfo(1, 4096), s.ScramCredentialInfo(9, 1)]
     users = [s.DescribedScramUser("b", 0, None, infos), s.DescribedScramUser("c", 91, "none", [])]
-    admin: Any = Admin(s.DescribeUserScramCredentialsResponse(0, 0, None, users))
+    admin: Any = AclAdmin(s.DescribeUserScramCredentialsResponse(0, 0, None, users))
     found = scram_users.describe(admin, "b")
     assert found == {"b": {"SCRAM-SHA-256": 4096, "UNKNOWN(9)": 1}}
     assert admin.requests == [s.DescribeUserScramCredentialsRequest([s.DescribedUserName("b")])]
 
 
 def test_refusals() -> None:
-    admin: Any = Admin(s.DescribeUserScramCredentialsResponse(0, 31, None, []))
+    admin: Any = AclAdmin(s.DescribeUserScramCredentialsResponse(0, 31, None, []))
     with pytest.raises(RemoteError):
         scram_users.describe(admin)
     failed = [s.DescribedScramUser("b", -1, "lost", [])]
-    admin = Admin(s.DescribeUserScramCredentialsResponse(0, 0, None, failed))
+    admin = AclAdmin(s.DescribeUserScramCredentialsResponse(0, 0, None, failed))
     with pytest.raises(RemoteError, match="lost"):
         scram_users.describe(admin)
     altered = [s.AlteredScramUser("b", 93, "Too few iterations")]
-    admin = Admin(s.AlterUserScramCredentialsResponse(0, altered))
+    admin = AclAdmin(s.AlterUserScramCredentialsResponse(0, altered))
     with pytest.raises(RemoteError, match="Too few"):
         scram_users.alter(admin, "b", {}, ["SCRAM-SHA-256"])
     assert "pw" not in repr(Password("pw", 1))

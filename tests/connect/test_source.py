@@ -12,7 +12,7 @@ from kafka08.connect.converters import StringConverter
 from kafka08.connect.interface import ConnectError, Context, SourceRecord, SourceTask
 from kafka08.connect.source import Delivery, SourceRunner
 from kafka08.errors import MessageSizeTooLargeError
-from tests.producer.fake_producer import Driver, failing
+from tests.producer.fake_producer import ProducerDriver, failing
 
 PLACE = {"table": "t"}
 
@@ -49,7 +49,7 @@ class ThreeRecords(SourceTask):
 class SourceSetup:
     def __init__(self) -> None:
         # Each partition has its own broker, and each request one record.
-        self.driver = Driver(
+        self.driver = ProducerDriver(
             brokers=2, max_request_size=30, max_in_flight_requests_per_connection=1
         )
         self.driver.cluster.leaders[TopicPartition("t", 1)] = 1

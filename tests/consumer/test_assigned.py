@@ -17,7 +17,7 @@ from tests.fakes.runtime import FakeRuntime
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-class Rig:
+class AssignedRig:
     def __init__(self) -> None:
         self.runtime = FakeRuntime()
         self.cluster = FakeCluster()
@@ -44,7 +44,7 @@ class Rig:
 
 
 def test_partitions_are_read_from_their_offsets() -> None:
-    rig = Rig()
+    rig = AssignedRig()
     rig.consumer.start({T0: 1})
     assert rig.read() == [(0, 1), (0, 2)]
     rig.consumer.add({T1: 2})
@@ -54,7 +54,7 @@ def test_partitions_are_read_from_their_offsets() -> None:
 
 
 def test_dropped_partitions_go_on_after_the_last_message_that_was_read() -> None:
-    rig = Rig()
+    rig = AssignedRig()
     rig.consumer.start({T0: 0, T1: -1})
     rig.runtime.step("leader-finder")
     rig.runtime.step("FetcherThread")
@@ -70,7 +70,7 @@ def test_dropped_partitions_go_on_after_the_last_message_that_was_read() -> None
 
 
 def test_offsets_are_those_of_the_group() -> None:
-    rig = Rig()
+    rig = AssignedRig()
     raise_refused(rig.consumer.offsets.commit({T0: 2}))
     assert rig.consumer.offsets.fetch([T0, T1]) == {T0: 2, T1: -1}
     with pytest.raises(OffsetMetadataTooLargeError, match=r"\[t,1\] was not committed: code 12"):

@@ -31,7 +31,7 @@ from zk.errors import SessionExpiredError
 BROKER = Broker(0, "b0", 9090)
 
 
-class World:
+class GroupWorld:
     """One ZooKeeper, one broker, any number of members."""
 
     def __init__(self) -> None:
@@ -64,8 +64,8 @@ class World:
         return self.ensemble.text(path) if path in self.ensemble.nodes else None
 
 
-class Member:
-    def __init__(self, world: World, name: str = "c", **settings: Any) -> None:
+class ConnectorMember:
+    def __init__(self, world: GroupWorld, name: str = "c", **settings: Any) -> None:
         self.world = world
         self.zk = Session(world.ensemble)
         defaults = {"consumer_id": name, "consumer_timeout_ms": 0, "auto_offset_reset": "smallest"}
@@ -75,7 +75,7 @@ class Member:
         )
         self.streams: list[KafkaStream] = []
 
-    def join(self, topics: dict[str, int] | TopicFilter | None = None) -> Member:
+    def join(self, topics: dict[str, int] | TopicFilter | None = None) -> ConnectorMember:
         if isinstance(topics, TopicFilter):
             self.streams = self.connector.create_message_streams_by_filter(topics)
         else:
@@ -106,13 +106,13 @@ class Member:
 
 
 @pytest.fixture
-def world() -> World:
-    world = World()
+def world() -> GroupWorld:
+    world = GroupWorld()
     world.topic("t", 2)
     return world
 
 
-def settle(*members: Member) -> None:
+def settle(*members: ConnectorMember) -> None:
     for _ in range(4):
         for member in members:
             member.handle_events()
@@ -127,21 +127,21 @@ def test_generated_ids() -> None:
     assert generate_consumer_id(fixed, 0) == "g_x"
 
 
-def test_registration_is_what_the_original_writes(world: World) -> None:
-    Member(world).join({"t": 2})
+def test_registration_is_what_the_original_writes(world: GroupWorld) -> None:
+    ConnectorMember(world).join({"t": 2})
     registration = world.ensemble.text("/consumers/g/ids/g_c")
     assert registration == (
         '{"version":1,"subscription":{"t":2},"pattern":"static","timestamp":"1000000"}'
     )
-    Member(world, "f").join(Whitelist('"t, u"'))
+    ConnectorMember(world, "f").join(Whitelist('"t, u"'))
     registration = json.loads(world.ensemble.text("/consumers/g/ids/g_f"))
     assert registration["subscription"] == {"t|u": 1}
     assert registration["pattern"] == "white_list"
 
 
 @pytest.mark.scenario("client-1")
-def test_one_member_owns_all(world: World) -> None:
-    member = Member(world).join()
+def test_one_member_owns_all(world: GroupWorld) -> None:
+    member = ConnectorMember(world).join()
     assert world.owners() == {0: "g_c-0", 1: "g_c-0"}
     world.cluster.append("t", 0, b"a")
     world.cluster.append("t", 1, b"b")
@@ -149,11 +149,11 @@ def test_one_member_owns_all(world: World) -> None:
 
 
 @pytest.mark.scenario("client-2")
-def test_second_member_takes_its_share_from_the_commit_on(world: World) -> None:
-    first = Member(world, "c1").join()
+def test_second_member_takes_its_share_from_the_commit_on(world: GroupWorld) -> None:
+    first = ConnectorMember(world, "c1").join()
     world.cluster.append("t", 1, b"a", b"b")
     assert len(first.read()) == 2
-    second = Member(world, "c2")
+    second = ConnectorMember(world, "c2")
     # The first member learns of the second while that one waits for its partitions.
     world.runtime.on_sleep = lambda seconds: first.handle_events() if seconds == 2.0 else None
     second.join()
@@ -168,14 +168,14 @@ def test_second_member_takes_its_share_from_the_commit_on(world: World) -> None:
 
 
 @pytest.mark.scenario("client-6")
-def test_surplus_streams_are_idle(world: World) -> None:
-    Member(world).join({"t": 5})
+def test_surplus_streams_are_idle(world: GroupWorld) -> None:
+    ConnectorMember(world).join({"t": 5})
     assert world.owners() == {0: "g_c-0", 1: "g_c-1"}
 
 
 @pytest.mark.scenario("client-7")
-def test_member_that_leaves_is_replaced(world: World) -> None:
-    first, second = Member(world, "c1"), Member(world, "c2")
+def test_member_that_leaves_is_replaced(world: GroupWorld) -> None:
+    first, second = ConnectorMember(world, "c1"), ConnectorMember(world, "c2")
     first.join()
     world.runtime.on_sleep = lambda seconds: first.handle_events() if seconds == 2.0 else None
     second.join()
@@ -186,9 +186,9 @@ def test_member_that_leaves_is_replaced(world: World) -> None:
     assert world.owners() == {0: "g_c1-0", 1: "g_c1-0"}
 
 
-def test_close_commits_what_was_processed_and_ends_the_streams(world: World) -> None:
+def test_close_commits_what_was_processed_and_ends_the_streams(world: GroupWorld) -> None:
     world.cluster.append("t", 0, b"a", b"b", b"c")
-    member = Member(world).join()
+    member = ConnectorMember(world).join()
     member.fetch()
     (stream,) = member.streams
     next(stream)
@@ -202,9 +202,9 @@ def test_close_commits_what_was_processed_and_ends_the_streams(world: World) -> 
     assert [message.offset for message in stream] == [2]
 
 
-def test_commit_by_hand_includes_the_message_in_hand(world: World) -> None:
+def test_commit_by_hand_includes_the_message_in_hand(world: GroupWorld) -> None:
     world.cluster.append("t", 0, b"a", b"b")
-    member = Member(world, auto_commit_enable=False).join()
+    member = ConnectorMember(world, auto_commit_enable=False).join()
     assert len(member.read(1)) == 1
     assert member.connector.commit_offsets()
     assert world.offset("t", 0) == "1"
@@ -212,9 +212,9 @@ def test_commit_by_hand_includes_the_message_in_hand(world: World) -> None:
     assert world.offset("t", 0) == "1"
 
 
-def test_close_does_not_take_back_what_was_committed_by_hand(world: World) -> None:
+def test_close_does_not_take_back_what_was_committed_by_hand(world: GroupWorld) -> None:
     world.cluster.append("t", 0, b"a", b"b")
-    member = Member(world).join()
+    member = ConnectorMember(world).join()
     member.read(1)
     member.connector.commit_offsets()
     member.connector.close()
@@ -222,25 +222,25 @@ def test_close_does_not_take_back_what_was_committed_by_hand(world: World) -> No
 
 
 @pytest.mark.scenario("client-22")
-def test_nothing_negative_is_committed(world: World) -> None:
-    member = Member(world).join()
+def test_nothing_negative_is_committed(world: GroupWorld) -> None:
+    member = ConnectorMember(world).join()
     member.connector.commit_offsets()
     member.connector.close()
     assert world.offset("t", 0) is None
 
 
-def test_auto_commit_runs_each_interval(world: World) -> None:
+def test_auto_commit_runs_each_interval(world: GroupWorld) -> None:
     world.cluster.append("t", 0, b"a")
-    member = Member(world, auto_commit_interval_ms=700).join()
+    member = ConnectorMember(world, auto_commit_interval_ms=700).join()
     member.read()
     world.runtime.step("kafka-consumer-autocommit")
     assert world.offset("t", 0) == "1"
     assert world.runtime.slept[-1] == 0.7
 
 
-def test_rebalance_keeps_the_message_in_hand_uncommitted_but_goes_on(world: World) -> None:
+def test_rebalance_keeps_the_message_in_hand_uncommitted_but_goes_on(world: GroupWorld) -> None:
     world.cluster.append("t", 0, b"a", b"b", b"c")
-    member = Member(world).join()
+    member = ConnectorMember(world).join()
     assert member.read(2) == [("t", 0, 0), ("t", 0, 1)]
     world.topic("t", 3)
     member.handle_events()
@@ -252,9 +252,9 @@ def test_rebalance_keeps_the_message_in_hand_uncommitted_but_goes_on(world: Worl
 
 
 @pytest.mark.scenario("client-26")
-def test_rebalance_without_auto_commit_rewinds(world: World) -> None:
+def test_rebalance_without_auto_commit_rewinds(world: GroupWorld) -> None:
     world.cluster.append("t", 0, b"a", b"b", b"c")
-    member = Member(world, auto_commit_enable=False).join()
+    member = ConnectorMember(world, auto_commit_enable=False).join()
     member.read(1)
     member.connector.commit_offsets()
     assert member.read() == [("t", 0, 1), ("t", 0, 2)]
@@ -263,8 +263,8 @@ def test_rebalance_without_auto_commit_rewinds(world: World) -> None:
     assert member.read() == [("t", 0, 1), ("t", 0, 2)]
 
 
-def test_events_that_change_nothing_cause_no_rebalance(world: World) -> None:
-    member = Member(world).join()
+def test_events_that_change_nothing_cause_no_rebalance(world: GroupWorld) -> None:
+    member = ConnectorMember(world).join()
     created: list[str] = []
     member.zk.before = lambda call, path: created.append(path) if call == "create" else None
     member.zk.reconnect()
@@ -273,30 +273,30 @@ def test_events_that_change_nothing_cause_no_rebalance(world: World) -> None:
 
 
 @pytest.mark.scenario("client-17")
-def test_streams_are_made_once(world: World) -> None:
-    member = Member(world).join()
+def test_streams_are_made_once(world: GroupWorld) -> None:
+    member = ConnectorMember(world).join()
     with pytest.raises(MessageStreamsExistError):
         member.join()
     with pytest.raises(MessageStreamsExistError):
         member.join(Whitelist("t"))
 
 
-def test_less_than_one_stream_is_refused(world: World) -> None:
+def test_less_than_one_stream_is_refused(world: GroupWorld) -> None:
     with pytest.raises(ConfigError):
-        Member(world).join({"t": 0})
+        ConnectorMember(world).join({"t": 0})
     with pytest.raises(ConfigError):
-        Member(world).connector.create_message_streams_by_filter(Whitelist("t"), 0)
+        ConnectorMember(world).connector.create_message_streams_by_filter(Whitelist("t"), 0)
 
 
-def test_no_subscription_is_a_legal_member(world: World) -> None:
-    assert Member(world).connector.create_message_streams({}) == {}
+def test_no_subscription_is_a_legal_member(world: GroupWorld) -> None:
+    assert ConnectorMember(world).connector.create_message_streams({}) == {}
     assert world.owners() == {}
 
 
 @pytest.mark.scenario("client-9")
-def test_stuck_owner_fails_all_tries_and_leaves_nothing_claimed(world: World) -> None:
+def test_stuck_owner_fails_all_tries_and_leaves_nothing_claimed(world: GroupWorld) -> None:
     world.ensemble.put("/consumers/g/owners/t/1", b"g_other-0")
-    member = Member(world)
+    member = ConnectorMember(world)
     with pytest.raises(ConsumerRebalanceFailedError, match="can't rebalance after 4 retries"):
         member.join()
     assert world.runtime.slept == [2.0] * 4
@@ -304,8 +304,8 @@ def test_stuck_owner_fails_all_tries_and_leaves_nothing_claimed(world: World) ->
 
 
 @pytest.mark.scenario("client-9")
-def test_worker_recovers_with_the_next_event(world: World, caplog: Any) -> None:
-    member = Member(world).join()
+def test_worker_recovers_with_the_next_event(world: GroupWorld, caplog: Any) -> None:
+    member = ConnectorMember(world).join()
     world.ensemble.put("/consumers/g/owners/u/0", b"g_other-0")
     world.topic("t", 3)
     world.ensemble.put("/consumers/g/owners/t/2", b"g_other-0")
@@ -318,8 +318,8 @@ def test_worker_recovers_with_the_next_event(world: World, caplog: Any) -> None:
     assert len(world.owners()) == 3
 
 
-def test_worker_tries_again_without_an_event(world: World, caplog: Any) -> None:
-    member = Member(world).join()
+def test_worker_tries_again_without_an_event(world: GroupWorld, caplog: Any) -> None:
+    member = ConnectorMember(world).join()
     world.ensemble.put("/consumers/g/owners/t/2", b"g_other-0")
     world.topic("t", 3)
     member.handle_events()
@@ -331,11 +331,11 @@ def test_worker_tries_again_without_an_event(world: World, caplog: Any) -> None:
     assert len(world.owners()) == 3
 
 
-def test_owner_nodes_of_others_are_left_alone_after_the_session(world: World) -> None:
+def test_owner_nodes_of_others_are_left_alone_after_the_session(world: GroupWorld) -> None:
     """The one who slept through its session's end must not take from who took over."""
-    member = Member(world).join()
+    member = ConnectorMember(world).join()
     world.ensemble.end_session(member.zk.session_id)
-    other = Member(world, "b").join()
+    other = ConnectorMember(world, "b").join()
     owners = world.owners()
     assert set(owners.values()) == {"g_b-0"}
     # Its client has a new session already; the news of that is still on its way.
@@ -348,8 +348,8 @@ def test_owner_nodes_of_others_are_left_alone_after_the_session(world: World) ->
 
 
 @pytest.mark.scenario("client-8")
-def test_session_lost_during_a_rebalance_ends_it(world: World, caplog: Any) -> None:
-    member = Member(world).join()
+def test_session_lost_during_a_rebalance_ends_it(world: GroupWorld, caplog: Any) -> None:
+    member = ConnectorMember(world).join()
     world.ensemble.put("/consumers/g/owners/t/2", b"g_other-0")
     world.topic("t", 3)
     world.runtime.on_sleep = lambda seconds: member.zk.expire() if seconds == 2.0 else None
@@ -362,8 +362,10 @@ def test_session_lost_during_a_rebalance_ends_it(world: World, caplog: Any) -> N
 
 
 @pytest.mark.parametrize("stolen", [False, True])
-def test_an_owner_node_that_somebody_deletes_is_claimed_again(world: World, stolen: bool) -> None:
-    member = Member(world).join()
+def test_an_owner_node_that_somebody_deletes_is_claimed_again(
+    world: GroupWorld, stolen: bool
+) -> None:
+    member = ConnectorMember(world).join()
     world.ensemble.remove("/consumers/g/owners/t/1")
     if stolen:
         world.ensemble.put("/consumers/g/owners/t/1", b"g_other-0")
@@ -372,14 +374,14 @@ def test_an_owner_node_that_somebody_deletes_is_claimed_again(world: World, stol
     assert world.owners() == {0: "g_c-0", 1: "g_c-0"}
 
 
-def test_malformed_offset_is_named_and_its_mending_noticed(world: World, caplog: Any) -> None:
+def test_malformed_offset_is_named_and_its_mending_noticed(world: GroupWorld, caplog: Any) -> None:
     world.ensemble.put("/consumers/g/offsets/t/1", b"seven")
-    member = Member(world)
+    member = ConnectorMember(world)
     with pytest.raises(ConsumerRebalanceFailedError, match="/consumers/g/offsets/t/1: 'seven'"):
         member.join()
     assert world.owners() == {}
     member.connector.close()
-    second = Member(world, "d")
+    second = ConnectorMember(world, "d")
     world.ensemble.put("/consumers/g/offsets/t/1", b"0")
     second.join()
     world.ensemble.put("/consumers/g/offsets/t/1", b"")
@@ -391,9 +393,9 @@ def test_malformed_offset_is_named_and_its_mending_noticed(world: World, caplog:
     assert len(world.owners()) == 3
 
 
-def test_a_group_that_is_deleted_under_its_members_forms_again(world: World) -> None:
+def test_a_group_that_is_deleted_under_its_members_forms_again(world: GroupWorld) -> None:
     """As kafka-console-consumer --delete-consumer-offsets and the perf test do."""
-    member = Member(world).join()
+    member = ConnectorMember(world).join()
     for path in sorted(world.ensemble.nodes, reverse=True):
         if path.startswith("/consumers/g"):
             world.ensemble.remove(path)
@@ -402,8 +404,8 @@ def test_a_group_that_is_deleted_under_its_members_forms_again(world: World) -> 
     assert world.owners() == {0: "g_c-0", 1: "g_c-0"}
 
 
-def test_an_owner_node_an_attempt_left_behind_is_replaced(world: World) -> None:
-    member = Member(world)
+def test_an_owner_node_an_attempt_left_behind_is_replaced(world: GroupWorld) -> None:
+    member = ConnectorMember(world)
     for path in ("/consumers", "/consumers/g", "/consumers/g/owners", "/consumers/g/owners/t"):
         world.ensemble.put(path)
     world.ensemble.add("/consumers/g/owners/t/0", b"g_c-7", member.zk.session_id)
@@ -411,16 +413,16 @@ def test_an_owner_node_an_attempt_left_behind_is_replaced(world: World) -> None:
     assert world.owners() == {0: "g_c-0", 1: "g_c-0"}
 
 
-def test_brokers_that_are_none_are_passed_over(world: World) -> None:
+def test_brokers_that_are_none_are_passed_over(world: GroupWorld) -> None:
     world.ensemble.put("/brokers/ids/1", b"{")
     world.ensemble.put("/brokers/ids/x", b"{}")
     world.cluster.append("t", 0, b"a")
-    assert Member(world).join().read() == [("t", 0, 0)]
+    assert ConnectorMember(world).join().read() == [("t", 0, 0)]
 
 
-def test_handed_out_is_committed_when_told_so(world: World) -> None:
+def test_handed_out_is_committed_when_told_so(world: GroupWorld) -> None:
     world.cluster.append("t", 0, b"a", b"b")
-    member = Member(world, commit_handed_out=True).join()
+    member = ConnectorMember(world, commit_handed_out=True).join()
     member.read(maximum=1)
     member.connector.close()
     assert world.offset("t", 0) == "1"
@@ -435,42 +437,42 @@ def test_handed_out_is_committed_when_told_so(world: World) -> None:
     ],
 )
 def test_a_foreign_registration_that_would_take_everything(
-    world: World, subscription: dict[str, int], pattern: str, reason: str
+    world: GroupWorld, subscription: dict[str, int], pattern: str, reason: str
 ) -> None:
     registration = {"version": 1, "subscription": subscription, "pattern": pattern}
     world.ensemble.put("/consumers/g/ids/other", json.dumps(registration).encode())
     with pytest.raises(ConsumerRebalanceFailedError, match=f"/ids/other: .*{reason}"):
-        Member(world, rebalance_max_retries=1).join()
+        ConnectorMember(world, rebalance_max_retries=1).join()
 
 
-def test_a_foreign_filter_that_backtracks_is_evaluated(world: World) -> None:
+def test_a_foreign_filter_that_backtracks_is_evaluated(world: GroupWorld) -> None:
     world.topic("t" * 100, 1)
     registration = {"version": 1, "subscription": {"(t+)+x": 1}, "pattern": "white_list"}
     world.ensemble.put("/consumers/g/ids/other", json.dumps(registration).encode())
-    Member(world).join()
+    ConnectorMember(world).join()
     assert world.owners() == {0: "g_c-0", 1: "g_c-0"}
 
 
 @pytest.mark.scenario("client-10")
-def test_malformed_foreign_registration_fails_clearly(world: World) -> None:
+def test_malformed_foreign_registration_fails_clearly(world: GroupWorld) -> None:
     bad = b'{"version":1,"subscription":{"t":1},"pattern":"static","timestamp":1440000000000}'
     world.ensemble.put("/consumers/g/ids/g_bad", bad)
-    member = Member(world)
+    member = ConnectorMember(world)
     with pytest.raises(ConsumerRebalanceFailedError, match="/consumers/g/ids/g_bad") as found:
         member.join()
     assert "stop the consumer that wrote it, or delete the node" in str(found.value)
     member.connector.close()
     world.ensemble.remove("/consumers/g/ids/g_bad")
-    Member(world).join()
+    ConnectorMember(world).join()
     assert len(world.owners()) == 2
 
 
-def test_owner_node_of_an_old_session_is_not_taken_for_ours(world: World) -> None:
+def test_owner_node_of_an_old_session_is_not_taken_for_ours(world: GroupWorld) -> None:
     world.ensemble.add("/consumers", b"", 0)
     for path in ("/consumers/g", "/consumers/g/owners", "/consumers/g/owners/t"):
         world.ensemble.put(path)
     world.ensemble.add("/consumers/g/owners/t/0", b"g_c-0", 99)
-    member = Member(world)
+    member = ConnectorMember(world)
     world.runtime.on_sleep = lambda seconds: world.ensemble.end_session(99)
     member.join()
     assert world.runtime.slept == [2.0]
@@ -478,9 +480,9 @@ def test_owner_node_of_an_old_session_is_not_taken_for_ours(world: World) -> Non
 
 
 @pytest.mark.scenario("client-8")
-def test_expired_session_registers_and_claims_anew(world: World) -> None:
+def test_expired_session_registers_and_claims_anew(world: GroupWorld) -> None:
     world.cluster.append("t", 0, b"a", b"b")
-    member = Member(world).join()
+    member = ConnectorMember(world).join()
     assert len(member.read()) == 2
     world.runtime.clock.now_ms += 5000
     member.zk.expire()
@@ -494,11 +496,11 @@ def test_expired_session_registers_and_claims_anew(world: World) -> None:
 
 
 def test_an_expired_session_is_told_without_a_traceback(
-    world: World, caplog: pytest.LogCaptureFixture
+    world: GroupWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     world.cluster.append("t", 0, b"a")
-    member = Member(world).join()
+    member = ConnectorMember(world).join()
     member.read()
 
     def expired(call: str, path: str) -> None:
@@ -524,26 +526,26 @@ def test_an_expired_session_is_told_without_a_traceback(
     assert [record.getMessage() for record in caplog.records if record.exc_info] == []
 
 
-def test_close_says_whether_zookeeper_heard_of_it(world: World) -> None:
-    assert Member(world, "a").join().connector.close()
-    member = Member(world, "b").join()
+def test_close_says_whether_zookeeper_heard_of_it(world: GroupWorld) -> None:
+    assert ConnectorMember(world, "a").join().connector.close()
+    member = ConnectorMember(world, "b").join()
     member.zk.unreachable = True
     assert not member.connector.close(1.5)
     assert member.zk.patience_s == 1.5
 
 
-def test_same_id_waits_for_the_other_to_go(world: World) -> None:
-    other = Member(world).join()
+def test_same_id_waits_for_the_other_to_go(world: GroupWorld) -> None:
+    other = ConnectorMember(world).join()
     world.runtime.on_sleep = lambda seconds: other.connector.close() if seconds == 6.0 else None
-    second = Member(world).join({"t": 2})
+    second = ConnectorMember(world).join({"t": 2})
     assert world.runtime.slept.count(6.0) == 1
     assert world.owners() == {0: "g_c-0", 1: "g_c-1"}
     assert second.zk.session_id != other.zk.session_id
 
 
 @pytest.mark.scenario("client-11")
-def test_partitions_added_and_topics_created_late(world: World) -> None:
-    member = Member(world).join({"t": 1, "late": 1})
+def test_partitions_added_and_topics_created_late(world: GroupWorld) -> None:
+    member = ConnectorMember(world).join({"t": 1, "late": 1})
     assert world.owners("late") == {}
     world.topic("late", 1)
     member.handle_events()
@@ -554,8 +556,8 @@ def test_partitions_added_and_topics_created_late(world: World) -> None:
 
 
 @pytest.mark.scenario("client-12")
-def test_filter_takes_new_topics_without_registering_anew(world: World) -> None:
-    member = Member(world).join(Whitelist("t.*"))
+def test_filter_takes_new_topics_without_registering_anew(world: GroupWorld) -> None:
+    member = ConnectorMember(world).join(Whitelist("t.*"))
     before = world.ensemble.text("/consumers/g/ids/g_c")
     world.runtime.clock.now_ms += 1
     world.topic("t2", 1)
@@ -569,49 +571,49 @@ def test_filter_takes_new_topics_without_registering_anew(world: World) -> None:
 
 
 @pytest.mark.scenario("client-13")
-def test_blacklist_takes_the_rest_but_nothing_internal(world: World) -> None:
+def test_blacklist_takes_the_rest_but_nothing_internal(world: GroupWorld) -> None:
     world.topic("u", 1)
     world.topic("__consumer_offsets", 1)
-    Member(world).join(Blacklist("t"))
+    ConnectorMember(world).join(Blacklist("t"))
     assert world.ensemble.below("/consumers/g/owners") == ["u"]
 
 
-def test_internal_topic_may_be_named(world: World) -> None:
+def test_internal_topic_may_be_named(world: GroupWorld) -> None:
     world.topic("__consumer_offsets", 1)
-    Member(world).join({"__consumer_offsets": 1})
+    ConnectorMember(world).join({"__consumer_offsets": 1})
     assert world.owners("__consumer_offsets") == {0: "g_c-0"}
 
 
 @pytest.mark.scenario("client-15")
-def test_without_brokers_the_rebalance_comes_with_the_first(world: World) -> None:
+def test_without_brokers_the_rebalance_comes_with_the_first(world: GroupWorld) -> None:
     world.ensemble.remove("/brokers/ids/0")
-    member = Member(world).join()
+    member = ConnectorMember(world).join()
     assert world.owners() == {}
     world.broker_up()
     member.handle_events()
     assert len(world.owners()) == 2
 
 
-def test_range_between_a_filter_and_a_foreign_static_member(world: World) -> None:
+def test_range_between_a_filter_and_a_foreign_static_member(world: GroupWorld) -> None:
     world.topic("t", 8)
     foreign = b'{"version":1,"subscription":{"t":1},"pattern":"static","timestamp":"1"}'
     world.ensemble.put("/consumers/g/ids/g_c2", foreign)
-    Member(world, "c1").join({"t": 2})
+    ConnectorMember(world, "c1").join({"t": 2})
     assert world.owners() == {p: "g_c1-0" if p < 3 else "g_c1-1" for p in range(6)}
 
 
-def test_stored_offset_is_the_start(world: World) -> None:
+def test_stored_offset_is_the_start(world: GroupWorld) -> None:
     world.cluster.append("t", 0, *[b"%d" % n for n in range(5)])
     world.ensemble.put("/consumers/g/offsets/t/0", b"3")
-    assert Member(world).join().read() == [("t", 0, 3), ("t", 0, 4)]
+    assert ConnectorMember(world).join().read() == [("t", 0, 3), ("t", 0, 4)]
 
 
 @pytest.mark.scenario("client-24")
-def test_dual_commit_starts_at_the_maximum_and_writes_both(world: World) -> None:
+def test_dual_commit_starts_at_the_maximum_and_writes_both(world: GroupWorld) -> None:
     world.cluster.append("t", 0, *[b"%d" % n for n in range(5)])
     world.ensemble.put("/consumers/g/offsets/t/0", b"3")
     world.cluster.committed["g", TopicPartition("t", 0)] = 2
-    member = Member(world, offsets_storage="kafka").join()
+    member = ConnectorMember(world, offsets_storage="kafka").join()
     assert member.read() == [("t", 0, 3), ("t", 0, 4)]
     member.connector.close()
     assert world.offset("t", 0) == "5"
@@ -632,9 +634,9 @@ def refuse_commits(port: int, request: Any) -> Any:
 
 
 @pytest.mark.scenario("client-25")
-def test_failing_kafka_commit_is_tried_once_and_six_times_at_close(world: World) -> None:
+def test_failing_kafka_commit_is_tried_once_and_six_times_at_close(world: GroupWorld) -> None:
     world.cluster.append("t", 0, b"a")
-    member = Member(world, offsets_storage="kafka").join()
+    member = ConnectorMember(world, offsets_storage="kafka").join()
     member.read()
     world.cluster.script = refuse_commits
     assert not member.connector.commit_offsets()
@@ -644,18 +646,18 @@ def test_failing_kafka_commit_is_tried_once_and_six_times_at_close(world: World)
     assert world.offset("t", 0) is None
 
 
-def test_close_during_a_rebalance_ends_it(world: World) -> None:
+def test_close_during_a_rebalance_ends_it(world: GroupWorld) -> None:
     world.ensemble.put("/consumers/g/owners/t/1", b"g_other-0")
-    member = Member(world)
+    member = ConnectorMember(world)
     world.runtime.on_sleep = lambda seconds: member.connector.close()
     member.join()
     assert world.runtime.slept == [2.0]
     assert world.owners() == {1: "g_other-0"}
 
 
-def test_metrics(world: World) -> None:
+def test_metrics(world: GroupWorld) -> None:
     world.cluster.append("t", 0, b"a", b"bb", b"ccc")
-    member = Member(world, offsets_storage="kafka").join()
+    member = ConnectorMember(world, offsets_storage="kafka").join()
     numbers = member.connector.metrics()
     assert numbers["OwnedPartitionsCount"] == 2
     assert numbers["RebalanceRateAndTime.Count"] == 1
@@ -678,9 +680,9 @@ def test_metrics(world: World) -> None:
 
 
 @pytest.mark.scenario("ops-19")
-def test_series_for_prometheus(world: World) -> None:
+def test_series_for_prometheus(world: GroupWorld) -> None:
     world.cluster.append("t", 0, b"a", b"bb", b"ccc")
-    member = Member(world, client_id="me").join()
+    member = ConnectorMember(world, client_id="me").join()
     assert value_of(member.connector, "kafka_server_fetcherlagmetrics_consumerlag") is None
     member.fetch()
     assert len(member.read(maximum=2)) == 2
@@ -716,19 +718,19 @@ def value_of(client: Client, name: str, **labels: str) -> float | None:
     return registry.get_sample_value(name, labels)
 
 
-def test_decoders_may_be_named(world: World) -> None:
+def test_decoders_may_be_named(world: GroupWorld) -> None:
     world.cluster.append("t", 0, "größe".encode("ISO-8859-1"))
-    member = Member(world, serializer_encoding="ISO-8859-1")
+    member = ConnectorMember(world, serializer_encoding="ISO-8859-1")
     name = "kafka.serializer.StringDecoder"
     [stream] = member.connector.create_message_streams({"t": 1}, value_decoder=name)["t"]
     member.fetch()
     assert next(stream).value == "größe"
 
 
-def test_a_member_can_go_on_at_other_offsets(world: World) -> None:
+def test_a_member_can_go_on_at_other_offsets(world: GroupWorld) -> None:
     world.cluster.append("t", 0, b"0", b"1", b"2")
     world.cluster.append("t", 1, b"0", b"1", b"2")
-    member = Member(world).join()
+    member = ConnectorMember(world).join()
     assert member.connector.assignment() == [TopicPartition("t", 0), TopicPartition("t", 1)]
     assert len(member.read()) == 6
     member.connector.seek({TopicPartition("t", 0): 1})
@@ -739,7 +741,7 @@ def test_a_member_can_go_on_at_other_offsets(world: World) -> None:
         member.connector.seek({TopicPartition("t", 9): 1})
 
 
-def test_chosen_offsets_are_committed_in_place_of_the_positions(world: World) -> None:
-    member = Member(world).join()
+def test_chosen_offsets_are_committed_in_place_of_the_positions(world: GroupWorld) -> None:
+    member = ConnectorMember(world).join()
     assert member.connector.commit_offsets({TopicPartition("t", 1): 7})
     assert (world.offset("t", 0), world.offset("t", 1)) == (None, "7")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from kafka08.consumer.connector import ConsumerConnector
-from tests.consumer.test_connector import Member, World
+from tests.consumer.test_connector import ConnectorMember, GroupWorld
 
 
-class Working(Member):
+class Working(ConnectorMember):
     """Takes messages, and is done with them only when it is told that partitions go."""
 
-    def __init__(self, world: World, name: str = "c") -> None:
+    def __init__(self, world: GroupWorld, name: str = "c") -> None:
         super().__init__(world, name)
         self.under_way: list[tuple[object, int]] = []
         self.settled = 0
@@ -37,8 +37,8 @@ class Working(Member):
         self.under_way.append((taken[0], taken[1].offset + 1))
 
 
-def world() -> World:
-    made = World()
+def world() -> GroupWorld:
+    made = GroupWorld()
     made.topic("t", 1)
     made.cluster.append("t", 0, b"a", b"b", b"c")
     return made

@@ -18,7 +18,7 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 BROKERS = [Broker(0, "b0", 9090), Broker(1, "b1", 9091)]
 
 
-class Rig:
+class FetcherRig:
     def __init__(self, **settings: Any) -> None:
         self.runtime = FakeRuntime()
         self.cluster = FakeCluster(BROKERS)
@@ -62,7 +62,7 @@ class Rig:
 
 
 def test_one_request_per_broker_for_all_its_partitions() -> None:
-    rig = Rig()
+    rig = FetcherRig()
     rig.cluster.append("t", 0, b"a", b"b")
     rig.cluster.append("t", 1, b"c")
     positions = rig.start(p0=0, p1=0)
@@ -80,7 +80,7 @@ def test_one_request_per_broker_for_all_its_partitions() -> None:
 @pytest.mark.parametrize(("reset", "expected"), [("smallest", 3), ("largest", 5)])
 @pytest.mark.parametrize("stored", [-1, 1, 99])
 def test_reset(reset: str, expected: int, stored: int) -> None:
-    rig = Rig(auto_offset_reset=reset)
+    rig = FetcherRig(auto_offset_reset=reset)
     rig.cluster.append("t", 0, *[b"%d" % i for i in range(5)])
     rig.cluster.starts[T0] = 3
     position = rig.start(p0=stored)[T0]
@@ -93,13 +93,13 @@ def test_reset(reset: str, expected: int, stored: int) -> None:
 
 @pytest.mark.scenario("client-22")
 def test_nothing_is_committable_before_the_first_reset() -> None:
-    rig = Rig()
+    rig = FetcherRig()
     assert rig.start(p0=-1)[T0].processed_offset == -1
 
 
 @pytest.mark.scenario("client-27")
 def test_leader_change_leaves_no_gap_and_no_duplicate() -> None:
-    rig = Rig()
+    rig = FetcherRig()
     rig.cluster.append("t", 0, b"a", b"b")
     rig.start(p0=0)
     rig.fetch()
@@ -113,7 +113,7 @@ def test_leader_change_leaves_no_gap_and_no_duplicate() -> None:
 
 
 def test_partition_without_leader_is_looked_up_again() -> None:
-    rig = Rig()
+    rig = FetcherRig()
     rig.cluster.append("t", 0, b"a")
     rig.cluster.leaders[T0] = -1
     rig.start(p0=0)
@@ -126,7 +126,7 @@ def test_partition_without_leader_is_looked_up_again() -> None:
 
 
 def test_dead_broker_gives_all_its_partitions_back() -> None:
-    rig = Rig()
+    rig = FetcherRig()
     rig.cluster.append("t", 0, b"a")
     rig.cluster.append("t", 1, b"b")
     rig.start(p0=0, p1=0)
@@ -139,7 +139,7 @@ def test_dead_broker_gives_all_its_partitions_back() -> None:
 
 
 def test_reply_for_a_position_that_moved_is_dropped() -> None:
-    rig = Rig()
+    rig = FetcherRig()
     rig.cluster.append("t", 0, b"a", b"b")
     position = rig.start(p0=0)[T0]
 
@@ -153,7 +153,7 @@ def test_reply_for_a_position_that_moved_is_dropped() -> None:
 
 
 def test_corrupt_structure_is_fetched_again(caplog: pytest.LogCaptureFixture) -> None:
-    rig = Rig()
+    rig = FetcherRig()
     position = rig.start(p0=0)[T0]
     rig.cluster.logs[T0].append((0, b"\0" * 40))
     rig.fetch()
@@ -166,7 +166,7 @@ def test_corrupt_structure_is_fetched_again(caplog: pytest.LogCaptureFixture) ->
 
 
 def test_stop_interrupts_a_put_on_a_full_stream() -> None:
-    rig = Rig(queued_max_message_chunks=1)
+    rig = FetcherRig(queued_max_message_chunks=1)
     rig.cluster.append("t", 0, b"a")
     rig.cluster.append("t", 1, b"b")
     positions = rig.start(p0=0, p1=0)
@@ -185,7 +185,7 @@ def test_stop_interrupts_a_put_on_a_full_stream() -> None:
 
 
 def test_late_reply_after_stop_reaches_no_stream() -> None:
-    rig = Rig()
+    rig = FetcherRig()
     rig.cluster.append("t", 0, b"a")
     position = rig.start(p0=0)[T0]
 
@@ -200,7 +200,7 @@ def test_late_reply_after_stop_reaches_no_stream() -> None:
 
 
 def test_idle_fetchers_end() -> None:
-    rig = Rig()
+    rig = FetcherRig()
     rig.start(p0=0)
     rig.cluster.leaders[T0] = 1
     rig.fetch()
@@ -212,20 +212,20 @@ def test_fetchers_per_broker() -> None:
     numbers = {p: fetcher_number(TopicPartition("t", p), 2) for p in range(4)}
     # 31 * hash("t") is 3596.
     assert numbers == {0: 0, 1: 1, 2: 0, 3: 1}
-    rig = Rig(num_consumer_fetchers=2)
+    rig = FetcherRig(num_consumer_fetchers=2)
     rig.start(p0=0, p1=0)
     assert rig.fetch() == 2
 
 
 @pytest.mark.parametrize("asked", [False, True])
 def test_versions_are_asked_for_if_the_settings_say_so(asked: bool) -> None:
-    rig = Rig(api_versions_request=asked)
+    rig = FetcherRig(api_versions_request=asked)
     rig.start(p0=0)
     assert [each.get("api_versions", False) for each in rig.cluster.options] == [False, asked]
 
 
 def test_a_larger_message_is_fetched_alone_up_to_the_limit() -> None:
-    rig = Rig(fetch_message_max_bytes=200, fetch_message_limit_bytes=1500)
+    rig = FetcherRig(fetch_message_max_bytes=200, fetch_message_limit_bytes=1500)
     rig.cluster.append("t", 0, b"a", b"x" * 1000, b"b")
     positions = rig.start(p0=0)
     for _ in range(3):
@@ -240,7 +240,7 @@ def test_a_larger_message_is_fetched_alone_up_to_the_limit() -> None:
 
 
 def test_a_message_above_the_limit_reaches_the_reader_as_an_error() -> None:
-    rig = Rig(fetch_message_max_bytes=200, fetch_message_limit_bytes=500)
+    rig = FetcherRig(fetch_message_max_bytes=200, fetch_message_limit_bytes=500)
     rig.cluster.append("t", 0, b"x" * 1000)
     rig.start(p0=0)
     rig.fetch()
@@ -249,7 +249,7 @@ def test_a_message_above_the_limit_reaches_the_reader_as_an_error() -> None:
 
 
 def test_a_broker_that_goes_away_meanwhile_gives_the_partition_back() -> None:
-    rig = Rig(fetch_message_max_bytes=200, fetch_message_limit_bytes=500)
+    rig = FetcherRig(fetch_message_max_bytes=200, fetch_message_limit_bytes=500)
     rig.cluster.append("t", 0, b"x" * 300)
     rig.start(p0=0)
     rig.cluster.script = lambda port, request: _break_second(rig, request)
@@ -261,7 +261,7 @@ def test_a_broker_that_goes_away_meanwhile_gives_the_partition_back() -> None:
     assert rig.read() == [(0, 0)]
 
 
-def _break_second(rig: Rig, request: Any) -> Any:
+def _break_second(rig: FetcherRig, request: Any) -> Any:
     if len(rig.cluster.sent(schemas.FetchRequest)) > 1:
         raise ConnectionResetError("gone")
     return None

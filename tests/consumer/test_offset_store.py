@@ -19,7 +19,7 @@ from tests.fakes.zookeeper import FakeZooKeeper, Session
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-class Rig:
+class StoreRig:
     def __init__(self, storage: str = "kafka", dual: str = "false") -> None:
         config = ConsumerConfig.from_properties(
             {
@@ -85,14 +85,14 @@ class Rig:
 
 
 def test_zookeeper_alone() -> None:
-    rig = Rig("zookeeper")
+    rig = StoreRig("zookeeper")
     assert rig.store.commit({A: 5, B: -1})
     assert (rig.in_zookeeper, rig.in_kafka) == ({A: 5}, {})
     assert rig.store.fetch([A, B]) == {A: 5, B: -1}
 
 
 def test_kafka_alone() -> None:
-    rig = Rig()
+    rig = StoreRig()
     assert rig.store.commit({A: 5})
     assert (rig.in_zookeeper, rig.in_kafka) == ({}, {A: 5})
     rig.put(p0=9, p1=9)
@@ -101,7 +101,7 @@ def test_kafka_alone() -> None:
 
 def test_both_while_a_group_moves() -> None:
     """Offsets that the coordinator refused do not go to ZooKeeper; the larger offset counts."""
-    rig = Rig(dual="true")
+    rig = StoreRig(dual="true")
     rig.answers = [{B: 14}]
     assert not rig.store.commit({A: 5, B: 6})
     assert rig.in_zookeeper == rig.in_kafka == {A: 5}
@@ -114,7 +114,7 @@ def test_both_while_a_group_moves() -> None:
 
 @pytest.mark.parametrize("failure", [{A: 14}, ConnectionResetError("gone")])
 def test_tries_are_a_backoff_apart(failure: Any) -> None:
-    rig = Rig()
+    rig = StoreRig()
     rig.answers = [failure] * 2
     began = rig.runtime.clock.monotonic()
     assert rig.store.commit({A: 5}, tries=3)
@@ -125,14 +125,14 @@ def test_tries_are_a_backoff_apart(failure: Any) -> None:
 
 
 def test_too_large_metadata_is_not_tried_again() -> None:
-    rig = Rig()
+    rig = StoreRig()
     rig.answers = [{A: OffsetMetadataTooLargeError.code}]
     assert rig.store.commit({A: 5}, tries=9)
     assert rig.in_kafka == {}
 
 
 def test_nothing_asks_nobody() -> None:
-    rig = Rig()
+    rig = StoreRig()
     rig.answers = [ConnectionResetError("asked")]
     assert rig.store.commit({A: -1}) and rig.store.commit({})
     assert rig.store.fetch([]) == {}
@@ -140,13 +140,13 @@ def test_nothing_asks_nobody() -> None:
 
 
 def test_a_stopped_connector_knows_no_offsets() -> None:
-    rig = Rig()
+    rig = StoreRig()
     rig.stopping.set()
     assert rig.store.fetch([A]) is None
 
 
 def test_the_coordinator_is_searched_with_the_settings_of_the_consumer() -> None:
-    rig = Rig()
+    rig = StoreRig()
     rig.cluster.down = {9090}
     rig.runtime.on_sleep = lambda seconds: rig.cluster.down.clear()
     rig.store.connect()

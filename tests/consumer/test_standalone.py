@@ -14,7 +14,7 @@ from tests.fakes.runtime import FakeRuntime
 TP = TopicPartition("t", 0)
 
 
-class Rig:
+class StandaloneRig:
     def __init__(self, group: str | None = None) -> None:
         self.runtime = FakeRuntime()
         self.cluster = FakeCluster()
@@ -57,7 +57,7 @@ def values(stream: KafkaStream) -> list[bytes]:
 
 
 def test_without_a_group_nothing_is_committed() -> None:
-    rig = Rig()
+    rig = StandaloneRig()
     with rig.consumer() as consumer:
         assert values(rig.started(consumer)) == [b"a", b"b", b"c"]
         consumer.commit_offsets()
@@ -65,7 +65,7 @@ def test_without_a_group_nothing_is_committed() -> None:
 
 
 def test_a_group_goes_on_where_it_was() -> None:
-    rig = Rig("g")
+    rig = StandaloneRig("g")
     with rig.consumer() as consumer:
         stream = rig.started(consumer)
         assert next(stream).value == b"a"
@@ -82,14 +82,14 @@ def test_a_group_goes_on_where_it_was() -> None:
 
 
 def test_an_offset_that_is_named_counts_more() -> None:
-    rig = Rig("g")
+    rig = StandaloneRig("g")
     rig.cluster.committed["g", TP] = 3
     with rig.consumer() as consumer:
         assert values(rig.started(consumer, 1)) == [b"b", b"c"]
 
 
 def test_a_refused_commit() -> None:
-    rig = Rig("g")
+    rig = StandaloneRig("g")
     consumer = rig.consumer()
     next(rig.started(consumer))
     rig.cluster.down.add(9090)

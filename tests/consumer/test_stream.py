@@ -15,7 +15,7 @@ from tests.message.batches import batch, simple
 TP = TopicPartition("t", 0)
 
 
-class Rig:
+class StreamRig:
     def __init__(self, start: int = 0, timeout_ms: int = 200, **options: Any) -> None:
         self.runtime = FakeRuntime()
         self.queue = self.runtime.queue(2)
@@ -41,7 +41,7 @@ def messages(first: int, count: int, codec: int = 0) -> bytes:
 
 
 def test_messages_in_order() -> None:
-    rig = Rig()
+    rig = StreamRig()
     rig.fetched(messages(0, 3))
     rig.fetched(messages(3, 2))
     assert rig.offsets() == [0, 1, 2, 3, 4]
@@ -51,21 +51,21 @@ def test_messages_in_order() -> None:
 @pytest.mark.scenario("client-19")
 @pytest.mark.parametrize("codec", [1, 2, 3])
 def test_a_compressed_set_is_entered_in_its_middle(codec: int) -> None:
-    rig = Rig(start=7)
+    rig = StreamRig(start=7)
     rig.fetched(messages(5, 5, codec))
     assert rig.offsets() == [7, 8, 9]
     assert rig.position.fetched_offset == 10
 
 
 def test_even_the_last_entry_is_skipped_when_it_was_consumed() -> None:
-    rig = Rig(start=10)
+    rig = StreamRig(start=10)
     rig.position.fetched_offset = 5
     rig.fetched(messages(5, 5, 1))
     assert rig.offsets() == []
 
 
 def test_a_position_moves_when_the_next_message_is_asked_for() -> None:
-    rig = Rig()
+    rig = StreamRig()
     rig.fetched(messages(0, 2))
     assert rig.stream.has_next()
     assert (rig.position.consumed_offset, rig.position.processed_offset) == (0, 0)
@@ -80,7 +80,7 @@ def test_a_position_moves_when_the_next_message_is_asked_for() -> None:
 
 
 def test_a_reset_is_not_undone_by_the_message_in_hand() -> None:
-    rig = Rig()
+    rig = StreamRig()
     rig.fetched(messages(0, 2))
     next(rig.stream)
     rig.position.reset(100)
@@ -91,7 +91,7 @@ def test_a_reset_is_not_undone_by_the_message_in_hand() -> None:
 
 @pytest.mark.scenario("client-16")
 def test_timeout_leaves_the_stream_usable() -> None:
-    rig = Rig(timeout_ms=200)
+    rig = StreamRig(timeout_ms=200)
     for _ in range(2):
         with pytest.raises(ConsumerTimeoutError):
             rig.stream.has_next()
@@ -102,7 +102,7 @@ def test_timeout_leaves_the_stream_usable() -> None:
 
 @pytest.mark.scenario("client-18")
 def test_message_above_the_fetch_size_fails_the_stream() -> None:
-    rig = Rig()
+    rig = StreamRig()
     rig.fetched(messages(0, 1)[:-1])
     with pytest.raises(MessageSizeTooLargeError, match="topic t partition 0 at fetch offset 0"):
         next(rig.stream)
@@ -112,7 +112,7 @@ def test_message_above_the_fetch_size_fails_the_stream() -> None:
 
 
 def test_cut_entry_at_the_end_of_a_chunk_is_left_to_the_next_fetch() -> None:
-    rig = Rig()
+    rig = StreamRig()
     rig.fetched(messages(0, 3)[:-1])
     assert rig.position.fetched_offset == 2
     assert rig.offsets() == [0, 1]
@@ -121,7 +121,7 @@ def test_cut_entry_at_the_end_of_a_chunk_is_left_to_the_next_fetch() -> None:
 def test_bad_crc_fails_the_stream() -> None:
     data = bytearray(messages(0, 1))
     data[-1] ^= 1
-    rig = Rig()
+    rig = StreamRig()
     rig.fetched(bytes(data))
     with pytest.raises(InvalidMessageError):
         next(rig.stream)
@@ -137,7 +137,7 @@ def test_decoders_are_lazy_and_null_stays_null() -> None:
         calls.append(data)
         return data.decode()
 
-    rig = Rig(key_decoder=decode, value_decoder=int)
+    rig = StreamRig(key_decoder=decode, value_decoder=int)
     rig.fetched(encode_set([(b"k", b"7"), (None, None), (b"z", b"x")]))
     first = next(rig.stream)
     assert calls == []
@@ -154,7 +154,7 @@ def test_decoders_are_lazy_and_null_stays_null() -> None:
 
 
 def test_end_comes_after_the_chunk_in_progress() -> None:
-    rig = Rig(timeout_ms=-1)
+    rig = StreamRig(timeout_ms=-1)
     rig.fetched(messages(0, 3))
     rig.fetched(messages(3, 3))
     next(rig.stream)
@@ -164,7 +164,7 @@ def test_end_comes_after_the_chunk_in_progress() -> None:
 
 
 def test_clear_drops_chunk_and_queue() -> None:
-    rig = Rig()
+    rig = StreamRig()
     rig.fetched(messages(0, 3))
     rig.fetched(messages(3, 3))
     next(rig.stream)
@@ -173,7 +173,7 @@ def test_clear_drops_chunk_and_queue() -> None:
 
 
 def test_chunks_of_a_partition_that_was_lost_yield_nothing() -> None:
-    rig = Rig()
+    rig = StreamRig()
     rig.fetched(messages(0, 3))
     rig.fetched(messages(3, 3))
     assert next(rig.stream).offset == 0
@@ -182,14 +182,14 @@ def test_chunks_of_a_partition_that_was_lost_yield_nothing() -> None:
 
 
 def test_a_gap_is_jumped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    rig = Rig()
+    rig = StreamRig()
     rig.stream.offer(Chunk(rig.position, 10, 12, messages(10, 2)), 0.1)
     assert rig.offsets() == [10, 11]
     assert "consumed offset: 0 doesn't match fetch offset: 10" in caplog.text
 
 
 def test_taken_messages_leave_the_position_to_the_caller() -> None:
-    rig = Rig()
+    rig = StreamRig()
     rig.fetched(messages(0, 2))
     for offset in (0, 1):
         assert rig.stream.has_next()
@@ -203,7 +203,7 @@ def test_taken_messages_leave_the_position_to_the_caller() -> None:
 
 
 def test_nothing_is_taken_of_a_partition_that_was_let_go() -> None:
-    rig = Rig()
+    rig = StreamRig()
     rig.fetched(messages(0, 2))
     assert rig.stream.has_next()
     rig.position.owned = False
@@ -213,7 +213,7 @@ def test_nothing_is_taken_of_a_partition_that_was_let_go() -> None:
 
 
 def test_timestamps_and_headers() -> None:
-    rig = Rig()
+    rig = StreamRig()
     rig.fetched(messages(0, 1) + batch(simple(b"a"), 1))
     old, new = next(rig.stream), next(rig.stream)
     assert (old.timestamp, old.timestamp_type, old.headers) == (-1, -1, ())
@@ -221,7 +221,7 @@ def test_timestamps_and_headers() -> None:
 
 
 def test_a_chunk_of_control_records_only_moves_on() -> None:
-    rig = Rig()
+    rig = StreamRig()
     rig.fetched(batch([(b"\0\0\0\1", b"\0" * 6, 0, [])], 0, attributes=0x20))
     assert rig.offsets() == []
     assert rig.position.fetched_offset == 1

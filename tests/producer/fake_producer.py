@@ -32,10 +32,10 @@ class NothingYet(BaseException):
 
 
 class Wire(Socket):
-    """The producer's socket; a broker of the Driver answers as soon as it is read. ``broken`` and
+    """The producer's socket; a broker of the driver answers as soon as it is read. ``broken`` and
     ``refuse_write`` are raised by the next calls."""
 
-    def __init__(self, driver: Driver, port: int) -> None:
+    def __init__(self, driver: ProducerDriver, port: int) -> None:
         self._driver = driver
         self.port = port
         self.sent: list[schemas.ProduceRequest] = []
@@ -96,7 +96,7 @@ def frames_of(data: bytes) -> Iterator[memoryview]:
         view = view[4 + size :]
 
 
-class Driver:
+class ProducerDriver:
     """``silent`` brokers answer nothing. Broker n listens on port 9090 + n."""
 
     def __init__(self, *, brokers: int = 1, **settings: Any) -> None:

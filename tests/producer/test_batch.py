@@ -14,7 +14,7 @@ from tests.fakes.runtime import FakeRuntime
 T0 = TopicPartition("t", 0)
 
 
-class Case:
+class BatchCase:
     def __init__(self) -> None:
         self.runtime = FakeRuntime()
         self.batch = ProducerBatch(T0, 1, 0.0, self.runtime.lock(), self.runtime.event)
@@ -27,23 +27,23 @@ class Case:
 
 
 @pytest.fixture
-def case() -> Case:
-    return Case()
+def case() -> BatchCase:
+    return BatchCase()
 
 
-def test_records_follow_each_other_from_the_base_offset(case: Case) -> None:
+def test_records_follow_each_other_from_the_base_offset(case: BatchCase) -> None:
     case.end(40)
     assert [future.result() for future in case.futures] == [("t", 0, 40), ("t", 0, 41)]
     assert case.batch.count == 2
     assert case.batch.values == []
 
 
-def test_without_an_answer_there_is_no_offset(case: Case) -> None:
+def test_without_an_answer_there_is_no_offset(case: BatchCase) -> None:
     case.end(-1)
     assert case.futures[1].result() == RecordMetadata("t", 0, -1)
 
 
-def test_the_error_of_the_batch_is_that_of_each_record(case: Case) -> None:
+def test_the_error_of_the_batch_is_that_of_each_record(case: BatchCase) -> None:
     case.end(-1, ConnectionError("away"))
     for future in case.futures:
         assert isinstance(future.exception(), ConnectionError)
@@ -51,20 +51,20 @@ def test_the_error_of_the_batch_is_that_of_each_record(case: Case) -> None:
             future.get()
 
 
-def test_a_wait_ends_with_its_timeout(case: Case) -> None:
+def test_a_wait_ends_with_its_timeout(case: BatchCase) -> None:
     with pytest.raises(WaitTimeoutError, match=r"\[t,0\] was not acknowledged within 1.5 s"):
         case.futures[0].result(1.5)
     assert case.runtime.slept == [1.5]
     assert not case.futures[0].done()
 
 
-def test_a_wait_ends_with_the_batch(case: Case) -> None:
+def test_a_wait_ends_with_the_batch(case: BatchCase) -> None:
     case.runtime.while_waiting = [lambda: case.end(7)]
     assert case.futures[1].result(60).offset == 8
     assert case.runtime.slept == []
 
 
-def test_callbacks_run_once_in_order_before_the_waiting_task_wakes(case: Case) -> None:
+def test_callbacks_run_once_in_order_before_the_waiting_task_wakes(case: BatchCase) -> None:
     seen: list[Any] = []
     case.batch.add_callback(1, lambda metadata, error: seen.append((metadata, in_callback.get())))
     case.futures[0].add_done_callback(lambda future: seen.append(future.result()))
@@ -75,7 +75,9 @@ def test_callbacks_run_once_in_order_before_the_waiting_task_wakes(case: Case) -
     assert seen[2:] == ["at once"]
 
 
-def test_a_callback_that_fails_stops_nobody(case: Case, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_callback_that_fails_stops_nobody(
+    case: BatchCase, caplog: pytest.LogCaptureFixture
+) -> None:
     def fail(metadata: Any, error: Any) -> None:
         raise ValueError("as told")
 
@@ -88,7 +90,7 @@ def test_a_callback_that_fails_stops_nobody(case: Case, caplog: pytest.LogCaptur
     assert "Error executing user-provided callback" in caplog.text
 
 
-def test_a_future_prints_its_state(case: Case) -> None:
+def test_a_future_prints_its_state(case: BatchCase) -> None:
     assert repr(case.futures[0]) == "RecordFuture([t,0], pending)"
     case.end(5)
     assert "offset=5" in repr(case.futures[0])

@@ -21,7 +21,7 @@ from tests.fakes.runtime import FakeRuntime
 BROKERS = [Broker(0, "b0", 9090), Broker(1, "b1", 9091)]
 
 
-class Rig:
+class HandlerRig:
     def __init__(self, partitioner: Partitioner = byte_array_partitioner, **settings: Any) -> None:
         self.runtime = FakeRuntime()
         self.cluster = FakeCluster(BROKERS)
@@ -49,7 +49,7 @@ def plain(*values: bytes) -> list[KeyedMessage]:
 
 
 def test_one_request_per_leader_and_order_kept() -> None:
-    rig = Rig(partitioner=lambda key, n: int(key))
+    rig = HandlerRig(partitioner=lambda key, n: int(key))
     rig.send(*[KeyedMessage("t", b"%d" % i, b"%d" % (i % 2)) for i in range(6)])
     assert rig.cluster.values("t", 0) == [b"0", b"2", b"4"]
     assert rig.cluster.values("t", 1) == [b"1", b"3", b"5"]
@@ -57,21 +57,21 @@ def test_one_request_per_leader_and_order_kept() -> None:
 
 
 def test_partition_key_chooses_and_is_not_stored() -> None:
-    rig = Rig(partitioner=lambda key, n: int(key))
+    rig = HandlerRig(partitioner=lambda key, n: int(key))
     rig.send(KeyedMessage("t", b"a", part_key=1), KeyedMessage("t", b"b", b"0", part_key=1))
     data = b"".join(entry for _, entry in rig.cluster.logs[TopicPartition("t", 1)])
     assert [message.key for message in iter_messages(data)] == [None, b"0"]
 
 
 def test_null_value_is_kept() -> None:
-    rig = Rig()
+    rig = HandlerRig()
     rig.send(KeyedMessage("t", None))
     assert rig.cluster.values("t", 0) + rig.cluster.values("t", 1) == [None]
 
 
 @pytest.mark.scenario("client-28")
 def test_unkeyed_messages_stick_until_the_refresh() -> None:
-    rig = Rig(topic_metadata_refresh_interval_ms=600000)
+    rig = HandlerRig(topic_metadata_refresh_interval_ms=600000)
     for n in range(20):
         rig.send(*plain(b"%d" % n))
     assert sorted(rig.counts()) == [0, 20]
@@ -87,14 +87,14 @@ def test_unkeyed_messages_stick_until_the_refresh() -> None:
 
 
 def test_unkeyed_messages_avoid_partitions_without_leader() -> None:
-    rig = Rig()
+    rig = HandlerRig()
     rig.cluster.leaders[TopicPartition("t", 0)] = -1
     rig.send(*plain(b"a"))
     assert rig.counts() == [0, 1]
 
 
 def test_refresh_interval_below_zero_means_after_failures_only() -> None:
-    rig = Rig(topic_metadata_refresh_interval_ms=-1)
+    rig = HandlerRig(topic_metadata_refresh_interval_ms=-1)
     rig.send(*plain(b"a"))
     rig.runtime.clock.now_ms += 10**9
     rig.send(*plain(b"b"))
@@ -103,7 +103,7 @@ def test_refresh_interval_below_zero_means_after_failures_only() -> None:
 
 @pytest.mark.scenario("client-31")
 def test_only_what_failed_is_retried() -> None:
-    rig = Rig(partitioner=lambda key, n: int(key))
+    rig = HandlerRig(partitioner=lambda key, n: int(key))
     rig.cluster.leaders[TopicPartition("t", 1)] = -1
     rig.runtime.on_sleep = lambda seconds: rig.cluster.leaders.update({TopicPartition("t", 1): 1})
     rig.send(*[KeyedMessage("t", b"%d" % i, b"%d" % (i % 2)) for i in range(4)])
@@ -112,7 +112,7 @@ def test_only_what_failed_is_retried() -> None:
 
 
 def test_moved_leader_is_found() -> None:
-    rig = Rig(partitioner=lambda key, n: 0)
+    rig = HandlerRig(partitioner=lambda key, n: 0)
     rig.send(KeyedMessage("t", b"a", b"k"))
     rig.cluster.leaders[TopicPartition("t", 0)] = 1
     rig.send(KeyedMessage("t", b"b", b"k"))
@@ -121,7 +121,7 @@ def test_moved_leader_is_found() -> None:
 
 
 def test_exhausted_retries_raise(caplog: pytest.LogCaptureFixture) -> None:
-    rig = Rig(message_send_max_retries=2)
+    rig = HandlerRig(message_send_max_retries=2)
     rig.cluster.down = {9090, 9091}
     with pytest.raises(FailedToSendMessageError, match="after 2 tries"):
         rig.send(*plain(b"a"))
@@ -133,14 +133,14 @@ def test_exhausted_retries_raise(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.scenario("client-32")
 @pytest.mark.parametrize("answer", [-1, 2])
 def test_partition_outside_the_range_fails_the_batch(answer: int) -> None:
-    rig = Rig(partitioner=lambda key, n: answer, message_send_max_retries=0)
+    rig = HandlerRig(partitioner=lambda key, n: answer, message_send_max_retries=0)
     with pytest.raises(FailedToSendMessageError):
         rig.send(KeyedMessage("t", b"a", b"k"), *plain(b"b"))
     assert rig.counts() == [0, 0]
 
 
 def test_new_topic_is_retried_until_it_has_a_leader() -> None:
-    rig = Rig()
+    rig = HandlerRig()
     rig.cluster.topic_errors["n"] = 5
 
     def create(seconds: float) -> None:
@@ -155,7 +155,7 @@ def test_new_topic_is_retried_until_it_has_a_leader() -> None:
 
 @pytest.mark.scenario("client-36")
 def test_without_acks_errors_are_not_seen() -> None:
-    rig = Rig(request_required_acks=0, partitioner=lambda key, n: 0)
+    rig = HandlerRig(request_required_acks=0, partitioner=lambda key, n: 0)
     rig.send(KeyedMessage("t", b"a", b"k"))
     rig.cluster.leaders[TopicPartition("t", 0)] = 1
     rig.send(KeyedMessage("t", b"b", b"k"))
@@ -166,7 +166,7 @@ def test_without_acks_errors_are_not_seen() -> None:
 @pytest.mark.scenario("client-35")
 @pytest.mark.parametrize("codec", [1, 2, 3])
 def test_compression_of_chosen_topics(codec: int) -> None:
-    rig = Rig(compression_codec=codec, compressed_topics=("t",))
+    rig = HandlerRig(compression_codec=codec, compressed_topics=("t",))
     rig.cluster.create("u", 1)
     rig.send(*plain(b"a", b"b"), KeyedMessage("u", b"c"))
     entries = {
@@ -180,8 +180,8 @@ def test_compression_of_chosen_topics(codec: int) -> None:
 
 def test_serialisation_errors() -> None:
     with pytest.raises(TypeError):
-        Rig().send(KeyedMessage("t", "text"))
-    rig = Rig(producer_type="async")
+        HandlerRig().send(KeyedMessage("t", "text"))
+    rig = HandlerRig(producer_type="async")
     rig.send(KeyedMessage("t", "text"), KeyedMessage("t", b"bytes"))
     assert sum(rig.counts()) == 1
 
@@ -189,7 +189,7 @@ def test_serialisation_errors() -> None:
 def test_a_broker_that_has_just_started_costs_no_try() -> None:
     """The controller has told it of no topic yet: the other listed broker is asked."""
     for seed in range(4):
-        rig = Rig(message_send_max_retries=0)
+        rig = HandlerRig(message_send_max_retries=0)
         endpoints = [(broker.host, broker.port) for broker in BROKERS]
         client = ClusterClient(
             endpoints,

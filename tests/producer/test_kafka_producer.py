@@ -40,10 +40,10 @@ from kafka08.producer.partitioners import (
 )
 from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster
-from tests.producer.fake_producer import Driver, failing, threaded
+from tests.producer.fake_producer import ProducerDriver, failing, threaded
 
 
-def values(driver: Driver, topic: str = "one", partition: int = 0) -> list[bytes | None]:
+def values(driver: ProducerDriver, topic: str = "one", partition: int = 0) -> list[bytes | None]:
     return driver.cluster.values(topic, partition)
 
 
@@ -51,7 +51,7 @@ def values(driver: Driver, topic: str = "one", partition: int = 0) -> list[bytes
 
 
 def test_a_record_is_sent_and_its_future_tells_where_it_is() -> None:
-    driver = Driver()
+    driver = ProducerDriver()
     first = driver.producer.send("one", b"a", b"k")
     second = driver.producer.send("one", b"b")
     assert not first.done()
@@ -70,7 +70,7 @@ def test_a_record_is_sent_and_its_future_tells_where_it_is() -> None:
 def test_callbacks_run_in_order_and_what_they_raise_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    driver = Driver()
+    driver = ProducerDriver()
     called: list[Any] = []
 
     def callback(metadata: RecordMetadata | None, error: BaseException | None) -> None:
@@ -88,7 +88,7 @@ def test_callbacks_run_in_order_and_what_they_raise_is_logged(
 
 
 def test_acks_0_ends_with_the_write() -> None:
-    driver = Driver(acks=0)
+    driver = ProducerDriver(acks=0)
     future = driver.producer.send("one", b"a")
     driver.write()
     assert future.result() == ("one", 0, -1)
@@ -101,7 +101,7 @@ def test_acks_0_ends_with_the_write() -> None:
 
 
 def test_linger_waits_for_a_batch_to_fill() -> None:
-    driver = Driver(linger_ms=200, batch_size=100)
+    driver = ProducerDriver(linger_ms=200, batch_size=100)
     driver.producer.send("one", b"x" * 20)
     driver.write()
     assert driver.produced == []
@@ -117,7 +117,7 @@ def test_linger_waits_for_a_batch_to_fill() -> None:
 
 
 def test_several_batches_of_a_partition_travel_together_up_to_the_request_size() -> None:
-    driver = Driver(batch_size=200, max_request_size=1000)
+    driver = ProducerDriver(batch_size=200, max_request_size=1000)
     futures = [driver.producer.send("one", b"%03d" % n + b"x" * 97) for n in range(20)]
     driver.write()
     sizes = [len(r.topics[0].partitions[0].message_set) for r in driver.produced]
@@ -130,7 +130,9 @@ def test_several_batches_of_a_partition_travel_together_up_to_the_request_size()
 
 
 def test_no_more_requests_in_flight_than_allowed() -> None:
-    driver = Driver(batch_size=0, max_request_size=50, max_in_flight_requests_per_connection=2)
+    driver = ProducerDriver(
+        batch_size=0, max_request_size=50, max_in_flight_requests_per_connection=2
+    )
     for n in range(6):
         driver.producer.send("one", b"%d" % n)
     driver.write()
@@ -143,7 +145,9 @@ def test_no_more_requests_in_flight_than_allowed() -> None:
 
 
 def test_each_partition_has_its_turn_in_a_full_request() -> None:
-    driver = Driver(batch_size=0, max_request_size=60, max_in_flight_requests_per_connection=1)
+    driver = ProducerDriver(
+        batch_size=0, max_request_size=60, max_in_flight_requests_per_connection=1
+    )
     for n in range(4):
         driver.producer.send("t", b"%020d" % n, partition=n % 2)
     firsts = set()
@@ -156,7 +160,7 @@ def test_each_partition_has_its_turn_in_a_full_request() -> None:
 @pytest.mark.scenario("client-35")
 @pytest.mark.parametrize(("codec", "number"), [("gzip", 1), ("snappy", 2), ("lz4", 3)])
 def test_compression_of_the_topics_listed(codec: str, number: int) -> None:
-    driver = Driver(compression_type=codec, compressed_topics=["one"])
+    driver = ProducerDriver(compression_type=codec, compressed_topics=["one"])
     for n in range(3):
         driver.producer.send("one", b"%d" % n)
         driver.producer.send("t", b"%d" % n, partition=0)
@@ -171,7 +175,7 @@ def test_compression_of_the_topics_listed(codec: str, number: int) -> None:
 
 
 def test_keys_go_where_the_java_producer_puts_them() -> None:
-    driver = Driver()
+    driver = ProducerDriver()
     driver.cluster.create("twelve", 12)
     for key in (b"foobar", b"21"):
         driver.producer.send("twelve", key, key)
@@ -181,26 +185,26 @@ def test_keys_go_where_the_java_producer_puts_them() -> None:
 
 
 def test_other_partitioners() -> None:
-    driver = Driver(
+    driver = ProducerDriver(
         partitioner=default_partitioner, partition_on_raw_key=True, key_serializer=str.encode
     )
     driver.cluster.create("twelve", 12)
     driver.producer.send("twelve", b"v", "key")
     driver.run()
     assert values(driver, "twelve", 11) == [b"v"]
-    driver = Driver(partitioner=byte_array_partitioner)
+    driver = ProducerDriver(partitioner=byte_array_partitioner)
     driver.cluster.create("twelve", 12)
     driver.producer.send("twelve", b"v", b"key")
     driver.run()
     assert values(driver, "twelve", 6) == [b"v"]
-    driver = Driver(partitioner=lambda key, n: n)
+    driver = ProducerDriver(partitioner=lambda key, n: n)
     with pytest.raises(ValueError, match="Invalid partition"):
         driver.producer.send("one", b"v", b"key")
 
 
 @pytest.mark.scenario("client-30")
 def test_records_without_a_key_take_turns_among_partitions_with_a_leader() -> None:
-    driver = Driver(unkeyed=lambda: RoundRobin(random.Random(1)))
+    driver = ProducerDriver(unkeyed=lambda: RoundRobin(random.Random(1)))
     driver.cluster.create("four", 4)
     driver.cluster.leaders[TopicPartition("four", 2)] = -1
     for n in range(6):
@@ -210,7 +214,7 @@ def test_records_without_a_key_take_turns_among_partitions_with_a_leader() -> No
 
 
 def test_sticky_records_change_their_partition_with_the_metadata() -> None:
-    driver = Driver(unkeyed=lambda: StickyRandom(random.Random(2)))
+    driver = ProducerDriver(unkeyed=lambda: StickyRandom(random.Random(2)))
     driver.cluster.create("many", 50)
     found = set()
     for _ in range(5):
@@ -223,7 +227,7 @@ def test_sticky_records_change_their_partition_with_the_metadata() -> None:
 
 
 def test_an_explicit_partition_and_one_that_does_not_exist() -> None:
-    driver = Driver()
+    driver = ProducerDriver()
     driver.producer.send("t", b"v", b"any key", partition=1)
     driver.run()
     assert values(driver, "t", 1) == [b"v"]
@@ -236,7 +240,7 @@ def test_an_explicit_partition_and_one_that_does_not_exist() -> None:
 
 
 def test_serializers() -> None:
-    driver = Driver(value_serializer=lambda v: None if v == "" else v.encode())
+    driver = ProducerDriver(value_serializer=lambda v: None if v == "" else v.encode())
     driver.producer.send("one", "größe")
     driver.producer.send("one", "", b"key")
     with pytest.raises(SerializationError, match="Can't convert value of class int"):
@@ -245,11 +249,13 @@ def test_serializers() -> None:
         driver.producer.send("one", "v", "k")
     driver.run()
     assert values(driver) == ["größe".encode(), None]
-    named = Driver(value_serializer="org.apache.kafka.common.serialization.StringSerializer")
+    named = ProducerDriver(
+        value_serializer="org.apache.kafka.common.serialization.StringSerializer"
+    )
     named.producer.send("one", "ü")
     named.run()
     assert values(named) == ["ü".encode()]
-    plain = Driver()
+    plain = ProducerDriver()
     plain.producer.send("one", bytearray(b"a"))
     plain.producer.send("one", memoryview(b"b"))
     plain.run()
@@ -261,7 +267,7 @@ def test_serializers() -> None:
     [({"max_request_size": 100}, "max.request.size"), ({"buffer_memory": 100}, "buffer.memory")],
 )
 def test_too_large(settings: dict[str, int], name: str) -> None:
-    driver = Driver(**settings)
+    driver = ProducerDriver(**settings)
     called: list[Any] = []
     future = driver.producer.send(
         "one", b"x" * 75, callback=lambda m, error: called.append((m, type(error)))
@@ -275,7 +281,7 @@ def test_too_large(settings: dict[str, int], name: str) -> None:
 
 
 def test_an_unknown_topic_fails_its_future_after_a_while() -> None:
-    driver = Driver(metadata_fetch_timeout_ms=3000)
+    driver = ProducerDriver(metadata_fetch_timeout_ms=3000)
     begin = driver.now_ms
     future = driver.producer.send("nowhere", b"v")
     assert driver.now_ms - begin == 3000
@@ -285,7 +291,7 @@ def test_an_unknown_topic_fails_its_future_after_a_while() -> None:
 
 
 def test_an_illegal_topic_fails_at_once() -> None:
-    driver = Driver()
+    driver = ProducerDriver()
     driver.cluster.topic_errors["a b"] = 17
     begin = driver.now_ms
     future = driver.producer.send("a b", b"v")
@@ -296,7 +302,7 @@ def test_an_illegal_topic_fails_at_once() -> None:
 
 @pytest.mark.scenario("client-37")
 def test_full_buffer_without_blocking() -> None:
-    driver = Driver(buffer_memory=100, block_on_buffer_full=False)
+    driver = ProducerDriver(buffer_memory=100, block_on_buffer_full=False)
     driver.producer.send("one", b"x" * 50)
     with pytest.raises(BufferExhaustedError, match=r"block\.on\.buffer\.full is false"):
         driver.producer.send("one", b"x" * 50)
@@ -306,7 +312,7 @@ def test_full_buffer_without_blocking() -> None:
 
 @pytest.mark.scenario("client-37")
 def test_full_buffer_with_blocking() -> None:
-    driver = Driver(buffer_memory=100, linger_ms=10**6, max_block_ms=1000)
+    driver = ProducerDriver(buffer_memory=100, linger_ms=10**6, max_block_ms=1000)
     driver.producer.send("one", b"x" * 50)
     driver.runtime.on_sleep = lambda seconds: driver.run()
     driver.producer.send("one", b"y" * 50)  # who waits for room is waited for by no linger
@@ -322,7 +328,7 @@ def test_full_buffer_with_blocking() -> None:
 
 
 def test_without_retries_the_error_is_the_result() -> None:
-    driver = Driver()
+    driver = ProducerDriver()
     driver.cluster.script = failing(6)
     future = driver.producer.send("one", b"v")
     driver.run()
@@ -336,7 +342,7 @@ def test_without_retries_the_error_is_the_result() -> None:
 
 @pytest.mark.scenario("client-38")
 def test_a_retry_after_the_backoff_delivers_once() -> None:
-    driver = Driver(retries=1)
+    driver = ProducerDriver(retries=1)
     driver.cluster.script = failing(6)
     called: list[Any] = []
     driver.producer.send("one", b"v", callback=lambda m, e: called.append((m, e)))
@@ -351,7 +357,7 @@ def test_a_retry_after_the_backoff_delivers_once() -> None:
 
 
 def test_a_partition_with_a_retry_keeps_its_order() -> None:
-    driver = Driver(retries=5, batch_size=0, max_request_size=30)
+    driver = ProducerDriver(retries=5, batch_size=0, max_request_size=30)
     driver.cluster.script = failing(19)
     for n in range(4):
         driver.producer.send("one", b"%d" % n)
@@ -362,7 +368,9 @@ def test_a_partition_with_a_retry_keeps_its_order() -> None:
 
 
 def test_order_on_request_only_among_retries() -> None:
-    driver = Driver(retries=5, batch_size=0, max_request_size=30, guarantee_message_order=False)
+    driver = ProducerDriver(
+        retries=5, batch_size=0, max_request_size=30, guarantee_message_order=False
+    )
     driver.cluster.script = failing(19, 19)
     for n in range(4):
         driver.producer.send("one", b"%d" % n)
@@ -377,7 +385,7 @@ def test_order_on_request_only_among_retries() -> None:
 
 
 def test_final_errors_are_not_retried() -> None:
-    driver = Driver(retries=5)
+    driver = ProducerDriver(retries=5)
     driver.cluster.script = failing(10)
     future = driver.producer.send("one", b"v")
     driver.run()
@@ -386,7 +394,7 @@ def test_final_errors_are_not_retried() -> None:
 
 
 def test_a_set_refused_for_its_size_is_sent_again_batch_by_batch() -> None:
-    driver = Driver(batch_size=0)
+    driver = ProducerDriver(batch_size=0)
     driver.cluster.script = failing(18, 0, 10)
     futures = [driver.producer.send("one", b"%d" % n) for n in range(4)]
     driver.run()
@@ -398,7 +406,7 @@ def test_a_set_refused_for_its_size_is_sent_again_batch_by_batch() -> None:
 
 
 def test_nothing_overtakes_a_set_that_may_be_refused_for_its_size() -> None:
-    driver = Driver(batch_size=0)
+    driver = ProducerDriver(batch_size=0)
     driver.producer.send("one", b"single")
     driver.write()
     driver.cluster.script = failing(0, 10)
@@ -427,7 +435,7 @@ def test_nothing_overtakes_a_set_that_may_be_refused_for_its_size() -> None:
 
 @pytest.mark.parametrize("broken", [ConnectionResetError("gone"), ProtocolError("garbage")])
 def test_a_lost_connection(broken: Exception) -> None:
-    driver = Driver(retries=1)
+    driver = ProducerDriver(retries=1)
     first = driver.producer.send("one", b"a")
     driver.write()
     driver.connections[0].broken = broken
@@ -451,7 +459,7 @@ def test_a_lost_connection(broken: Exception) -> None:
 
 
 def test_an_answer_that_leaves_out_a_partition_is_garbage() -> None:
-    driver = Driver()
+    driver = ProducerDriver()
     driver.cluster.script = lambda port, request: (
         schemas.ProduceResponse([]) if isinstance(request, schemas.ProduceRequest) else None
     )
@@ -462,7 +470,7 @@ def test_an_answer_that_leaves_out_a_partition_is_garbage() -> None:
 
 
 def test_codes_0822_does_not_know() -> None:
-    driver = Driver(retries=3)
+    driver = ProducerDriver(retries=3)
     driver.cluster.script = failing(99)
     future = driver.producer.send("one", b"a")
     driver.run()
@@ -471,7 +479,7 @@ def test_codes_0822_does_not_know() -> None:
 
 
 def test_a_write_that_fails_is_a_lost_connection() -> None:
-    driver = Driver(retries=1)
+    driver = ProducerDriver(retries=1)
     driver.producer.send("one", b"a")
     driver.write()
     driver.read()
@@ -484,7 +492,7 @@ def test_a_write_that_fails_is_a_lost_connection() -> None:
 
 
 def test_a_broker_that_hangs_is_given_up() -> None:
-    driver = Driver(request_timeout_ms=5000)
+    driver = ProducerDriver(request_timeout_ms=5000)
     driver.silent = True
     future = driver.producer.send("one", b"a")
     driver.run()
@@ -499,7 +507,7 @@ def test_a_broker_that_hangs_is_given_up() -> None:
 
 def test_a_stop_is_seen_by_a_round_that_begins_meanwhile() -> None:
     """It clears the event that was set to wake it."""
-    driver = Driver()
+    driver = ProducerDriver()
     sender = driver.sender
     sender.stop(join=False)
     driver.runtime.slept.clear()
@@ -508,7 +516,7 @@ def test_a_stop_is_seen_by_a_round_that_begins_meanwhile() -> None:
 
 
 def test_a_broker_that_is_down_is_tried_until_the_delivery_timeout() -> None:
-    driver = Driver(delivery_timeout_ms=10000)
+    driver = ProducerDriver(delivery_timeout_ms=10000)
     driver.producer.partitions_for("one")
     driver.cluster.down.add(9090)
     future = driver.producer.send("one", b"a")
@@ -525,7 +533,7 @@ def test_a_broker_that_is_down_is_tried_until_the_delivery_timeout() -> None:
 
 @pytest.mark.scenario("client-31")
 def test_a_partition_without_a_leader_waits_while_others_go() -> None:
-    driver = Driver()
+    driver = ProducerDriver()
     driver.cluster.leaders[TopicPartition("t", 0)] = -1
     waiting = driver.producer.send("t", b"a", partition=0)
     going = driver.producer.send("t", b"b", partition=1)
@@ -541,7 +549,7 @@ def test_a_partition_without_a_leader_waits_while_others_go() -> None:
 
 
 def test_records_follow_their_leader() -> None:
-    driver = Driver(brokers=2, retries=3)
+    driver = ProducerDriver(brokers=2, retries=3)
     driver.producer.partitions_for("one")
     driver.cluster.leaders[TopicPartition("one", 0)] = 1
     future = driver.producer.send("one", b"a")
@@ -557,7 +565,7 @@ def test_records_follow_their_leader() -> None:
 
 
 def test_metadata_is_refreshed_by_age_and_on_request() -> None:
-    driver = Driver(metadata_max_age_ms=1000)
+    driver = ProducerDriver(metadata_max_age_ms=1000)
     keeper = driver.metadata
     assert keeper.due_in(0) > 60  # no topic, nothing to ask
     driver.producer.send("one", b"a")
@@ -572,7 +580,7 @@ def test_metadata_is_refreshed_by_age_and_on_request() -> None:
 
 
 def test_partitions_for() -> None:
-    driver = Driver(metadata_fetch_timeout_ms=100)
+    driver = ProducerDriver(metadata_fetch_timeout_ms=100)
     assert [p.partition for p in driver.producer.partitions_for("t")] == [0, 1]
     with pytest.raises(MetadataTimeoutError):
         driver.producer.partitions_for("nowhere")
@@ -793,7 +801,7 @@ def test_acks() -> None:
 
 @pytest.mark.scenario("ops-19")
 def test_series_of_topics_and_nodes() -> None:
-    driver = Driver(client_id="me")
+    driver = ProducerDriver(client_id="me")
     registry = CollectorRegistry()
     registry.register(ClientCollector(driver.producer))
 
@@ -830,7 +838,7 @@ def test_series_of_topics_and_nodes() -> None:
 
 
 def test_waiting_for_memory_is_a_share_of_time() -> None:
-    driver = Driver(buffer_memory=100, linger_ms=10**6, max_block_ms=1000)
+    driver = ProducerDriver(buffer_memory=100, linger_ms=10**6, max_block_ms=1000)
     driver.producer.send("one", b"x" * 50)
     driver.silent = True
     assert driver.producer.metrics()["bufferpool-wait-ratio"] == 0

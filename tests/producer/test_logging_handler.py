@@ -12,7 +12,7 @@ from kafka08.producer import logging_handler
 from kafka08.producer.errors import BufferExhaustedError, ProducerClosedError
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.logging_handler import KafkaLoggingHandler
-from tests.producer.fake_producer import Driver, failing
+from tests.producer.fake_producer import ProducerDriver, failing
 
 
 class Bench:
@@ -20,13 +20,13 @@ class Bench:
     every send, which raises what these raise."""
 
     def __init__(self) -> None:
-        self.drivers: list[Driver] = []
+        self.drivers: list[ProducerDriver] = []
         self.during: list[Callable[[], Any]] = []
         self.now = 100.0
         self.log = logging.Logger("app")
 
     def make(self, settings: dict[str, Any]) -> KafkaProducer:
-        driver = Driver(**settings, value_serializer=self.serialize)
+        driver = ProducerDriver(**settings, value_serializer=self.serialize)
         driver.cluster.create("logs", 1)
         driver.runtime.while_waiting = [driver.run] * 20
         self.drivers.append(driver)
@@ -58,7 +58,7 @@ def refuse() -> None:
     raise BufferExhaustedError
 
 
-def stored(driver: Driver) -> list[str]:
+def stored(driver: ProducerDriver) -> list[str]:
     return [(value or b"").decode() for value in driver.cluster.values("logs", 0)]
 
 

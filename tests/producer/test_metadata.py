@@ -6,24 +6,24 @@ import pytest
 
 from kafka08.errors import InvalidTopicError
 from kafka08.producer.errors import MetadataTimeoutError
-from tests.producer.fake_producer import Driver
+from tests.producer.fake_producer import ProducerDriver
 
 
 @pytest.fixture
-def driver() -> Driver:
-    driver = Driver(brokers=2, metadata_max_age_ms=60_000, retry_backoff_ms=100)
+def driver() -> ProducerDriver:
+    driver = ProducerDriver(brokers=2, metadata_max_age_ms=60_000, retry_backoff_ms=100)
     driver.runtime.on_sleep = None
     return driver
 
 
-def asked(driver: Driver) -> int:
+def asked(driver: ProducerDriver) -> int:
     """How often metadata was fetched."""
     return sum(
         type(request).__name__ == "MetadataRequest" for _, request in driver.cluster.requests
     )
 
 
-def test_nothing_is_fetched_before_a_topic_is_wanted(driver: Driver) -> None:
+def test_nothing_is_fetched_before_a_topic_is_wanted(driver: ProducerDriver) -> None:
     keeper = driver.metadata
     keeper.work()
     assert asked(driver) == 0
@@ -34,7 +34,7 @@ def test_nothing_is_fetched_before_a_topic_is_wanted(driver: Driver) -> None:
     assert keeper.wait_for("t", 0.0) is topic
 
 
-def test_a_topic_that_does_not_come(driver: Driver) -> None:
+def test_a_topic_that_does_not_come(driver: ProducerDriver) -> None:
     keeper = driver.metadata
     with pytest.raises(MetadataTimeoutError, match="within 2000 ms: no broker has been asked yet"):
         keeper.wait_for("t", 2.0)
@@ -50,7 +50,7 @@ def test_a_topic_that_does_not_come(driver: Driver) -> None:
         keeper.wait_for("bad", 2.0)
 
 
-def test_old_metadata_is_fetched_again(driver: Driver) -> None:
+def test_old_metadata_is_fetched_again(driver: ProducerDriver) -> None:
     keeper = driver.metadata
     driver.runtime.while_waiting = [keeper.work]
     keeper.wait_for("t", 5.0)
@@ -63,7 +63,7 @@ def test_old_metadata_is_fetched_again(driver: Driver) -> None:
     assert keeper.topics["t"].available == [0, 1, 2]
 
 
-def test_stale_metadata_is_fetched_after_the_backoff(driver: Driver) -> None:
+def test_stale_metadata_is_fetched_after_the_backoff(driver: ProducerDriver) -> None:
     keeper = driver.metadata
     driver.runtime.while_waiting = [keeper.work]
     keeper.wait_for("t", 5.0)
@@ -74,7 +74,7 @@ def test_stale_metadata_is_fetched_after_the_backoff(driver: Driver) -> None:
     assert driver.runtime.slept[-1] == pytest.approx(0.1)
 
 
-def test_partitions_without_a_leader_are_not_available(driver: Driver) -> None:
+def test_partitions_without_a_leader_are_not_available(driver: ProducerDriver) -> None:
     keeper = driver.metadata
     driver.cluster.leaders[("t", 1)] = -1  # type: ignore[index]
     driver.runtime.while_waiting = [keeper.work]
@@ -83,7 +83,7 @@ def test_partitions_without_a_leader_are_not_available(driver: Driver) -> None:
     assert sorted(topic.queues) == [0, 1]
 
 
-def test_a_stopped_producer_waits_for_no_metadata(driver: Driver) -> None:
+def test_a_stopped_producer_waits_for_no_metadata(driver: ProducerDriver) -> None:
     keeper = driver.metadata
     driver.runtime.while_waiting = [keeper.ask_stop]
     with pytest.raises(MetadataTimeoutError):
@@ -91,7 +91,9 @@ def test_a_stopped_producer_waits_for_no_metadata(driver: Driver) -> None:
     assert sum(driver.runtime.slept) < 1
 
 
-def test_a_round_that_begins_while_the_loop_is_stopped_does_not_wait(driver: Driver) -> None:
+def test_a_round_that_begins_while_the_loop_is_stopped_does_not_wait(
+    driver: ProducerDriver,
+) -> None:
     """It clears the event that was set to wake it."""
     keeper = driver.metadata
     keeper.ask_stop()

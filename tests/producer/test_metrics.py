@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kafka08.producer.metrics import WINDOW_S, ProducerMetrics, Sensor
-from tests.producer.fake_producer import Driver
+from tests.producer.fake_producer import ProducerDriver
 
 IO = ("select-rate", "io-time-ns-avg", "io-wait-time-ns-avg", "io-ratio", "io-wait-ratio")
 
@@ -58,7 +58,7 @@ def test_rounds_of_the_tasks_that_write() -> None:
 
 @pytest.mark.scenario("ops-19")
 def test_a_round_is_counted_by_the_task_that_writes() -> None:
-    driver = Driver(linger_ms=400)
+    driver = ProducerDriver(linger_ms=400)
     driver.producer.send("one", b"a")
     (lane,) = driver.lanes.values()
     driver.sender.serve(lane)

@@ -16,7 +16,7 @@ from kafka08.producer.errors import (
     RecordTooLargeError,
 )
 from kafka08.producer.partitioners import RoundRobin, StickyRandom, Unkeyed
-from tests.producer.fake_producer import Driver
+from tests.producer.fake_producer import ProducerDriver
 
 VALUES = [b"v%d" % number for number in range(50)]
 MIXED = [None if number % 7 == 3 else b"x" * (number % 40) for number in range(200)]
@@ -24,7 +24,7 @@ KEYS = [None if number % 5 == 2 else b"k%d" % (number % 9) for number in range(2
 PARTITIONS = [None if number % 3 else number % 2 for number in range(200)]
 
 
-def stored(driver: Driver) -> list[list[bytes | None]]:
+def stored(driver: ProducerDriver) -> list[list[bytes | None]]:
     return [driver.cluster.values("t", partition) for partition in (0, 1)]
 
 
@@ -48,8 +48,8 @@ def test_as_many_calls_of_send(
     chooser: Callable[[random.Random], Unkeyed],
     batch_size: int,
 ) -> None:
-    def driver() -> Driver:
-        return Driver(unkeyed=lambda: chooser(random.Random(5)), batch_size=batch_size)
+    def driver() -> ProducerDriver:
+        return ProducerDriver(unkeyed=lambda: chooser(random.Random(5)), batch_size=batch_size)
 
     one_by_one, together = driver(), driver()
     for row, value in enumerate(values):
@@ -68,7 +68,7 @@ def test_as_many_calls_of_send(
 
 
 def test_the_callback_hears_of_each_stretch() -> None:
-    driver = Driver(batch_size=100)
+    driver = ProducerDriver(batch_size=100)
     called: list[tuple[Any, Any]] = []
     driver.producer.send_many("one", VALUES[:10], callback=lambda *end: called.append(end))
     assert called == []
@@ -83,7 +83,7 @@ def test_the_callback_hears_of_each_stretch() -> None:
 
 
 def test_what_fails_is_told() -> None:
-    driver = Driver()
+    driver = ProducerDriver()
     called: list[Any] = []
     driver.producer.send_many("one", VALUES, callback=lambda _, error: called.append(error))
     driver.producer.close(0)
@@ -94,7 +94,7 @@ def test_what_fails_is_told() -> None:
 
 
 def test_what_cannot_be_queued() -> None:
-    driver = Driver(max_request_size=100)
+    driver = ProducerDriver(max_request_size=100)
     with pytest.raises(RecordTooLargeError, match=r"126 bytes .* max\.request\.size"):
         driver.producer.send_many("one", [b"small", b"x" * 100])
     with pytest.raises(ValueError, match="2 is not in the range"):
@@ -104,7 +104,7 @@ def test_what_cannot_be_queued() -> None:
 
 
 def test_more_than_the_buffer_takes_waits_for_room() -> None:
-    driver = Driver(buffer_memory=100, linger_ms=10**6, max_block_ms=1000)
+    driver = ProducerDriver(buffer_memory=100, linger_ms=10**6, max_block_ms=1000)
     driver.producer.partitions_for("one")
     driver.runtime.on_sleep = lambda seconds: driver.run()
     driver.producer.send_many("one", VALUES)

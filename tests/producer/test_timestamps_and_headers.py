@@ -17,13 +17,13 @@ from kafka08.producer.errors import DeliveryTimeoutError, SerializationError
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster
-from tests.producer.fake_producer import Driver, failing, threaded
+from tests.producer.fake_producer import ProducerDriver, failing, threaded
 
 HEADERS = [("a", b"1"), ("b", None), ("a", b"")]
 
 
-def timed(**settings: Any) -> Driver:
-    return Driver(api_versions_request=True, **settings)
+def timed(**settings: Any) -> ProducerDriver:
+    return ProducerDriver(api_versions_request=True, **settings)
 
 
 def test_a_record_has_the_time_of_its_send_unless_it_brings_one() -> None:
@@ -116,7 +116,7 @@ def test_send_many_to_the_partitions_of_keys() -> None:
 
 @pytest.mark.parametrize("given", [{"timestamp": 1}, {"headers": HEADERS}, {"headers": []}])
 def test_without_the_setting_nothing_is_dropped_silently(given: dict[str, Any]) -> None:
-    driver = Driver()
+    driver = ProducerDriver()
     with pytest.raises(UnsupportedForMessageFormatError, match=r"api\.versions\.request=true"):
         driver.producer.send("one", b"v", **given)
     name = {"timestamp": "timestamps"}.get(*given, "headers")

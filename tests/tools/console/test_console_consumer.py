@@ -10,7 +10,7 @@ import pytest
 
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.standalone import StandaloneConsumer
-from tests.consumer.test_connector import World
+from tests.consumer.test_connector import GroupWorld
 from tests.fakes.zookeeper import Session
 from tools.console import console_consumer
 from tools.console.console_consumer import Printer, main
@@ -24,7 +24,7 @@ TOPIC = ["--zookeeper", "z", "--topic", "t"]
 class Driven(ConsumerConnector):
     """Fetches by itself whenever streams are made: no task runs under the fake runtime."""
 
-    world: World
+    world: GroupWorld
 
     def create_message_streams_by_filter(self, *args: Any, **options: Any) -> Any:
         streams = super().create_message_streams_by_filter(*args, **options)
@@ -34,8 +34,8 @@ class Driven(ConsumerConnector):
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    world = World()
+def world(monkeypatch: pytest.MonkeyPatch) -> GroupWorld:
+    world = GroupWorld()
     world.topic("t", 1)
     Driven.world = world
 
@@ -55,20 +55,20 @@ def settings(tmp_path: Path) -> list[str]:
     return ["--consumer.config", str(file)]
 
 
-def test_messages_go_out_and_the_count_to_stderr(world: World, capfdbinary: Any) -> None:
+def test_messages_go_out_and_the_count_to_stderr(world: GroupWorld, capfdbinary: Any) -> None:
     world.cluster.append("t", 0, b"a", b"\xff", b"c")
     assert main([*TOPIC, "--from-beginning", "--max-messages", "2"]) == 0
     assert capfdbinary.readouterr() == (b"a\n\xff\n", b"Consumed 2 messages\n")
 
 
-def test_own_group_is_removed(world: World) -> None:
+def test_own_group_is_removed(world: GroupWorld) -> None:
     world.cluster.append("t", 0, b"a")
     main([*TOPIC, "--from-beginning", "--max-messages", "1"])
     assert world.ensemble.below("/consumers") == []
 
 
 def test_named_group_goes_on_behind_the_last_message(
-    world: World, settings: list[str], capfdbinary: Any
+    world: GroupWorld, settings: list[str], capfdbinary: Any
 ) -> None:
     world.cluster.append("t", 0, b"a", b"b", b"c")
     world.ensemble.put("/consumers/g/offsets/t/0", b"0")
@@ -79,14 +79,14 @@ def test_named_group_goes_on_behind_the_last_message(
 
 
 def test_idle_timeout_is_logged_and_exits_0(
-    world: World, settings: list[str], caplog: pytest.LogCaptureFixture
+    world: GroupWorld, settings: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     assert main([*TOPIC, *settings]) == 0
     assert "Error processing message, stopping consumer" in caplog.text
 
 
 def test_found_offsets_refuse_from_beginning(
-    world: World, settings: list[str], capsys: Any
+    world: GroupWorld, settings: list[str], capsys: Any
 ) -> None:
     world.ensemble.put("/consumers/g/offsets/t/0", b"0")
     assert main([*TOPIC, *settings, "--from-beginning"]) == 1
@@ -96,7 +96,9 @@ def test_found_offsets_refuse_from_beginning(
     )
 
 
-def test_offsets_are_deleted_when_told(world: World, settings: list[str], capfdbinary: Any) -> None:
+def test_offsets_are_deleted_when_told(
+    world: GroupWorld, settings: list[str], capfdbinary: Any
+) -> None:
     world.cluster.append("t", 0, b"a", b"b")
     world.ensemble.put("/consumers/g/offsets/t/0", b"2")
     options = ["--from-beginning", "--delete-consumer-offsets"]
@@ -111,7 +113,7 @@ class BrokenOutput:
     def flush(self) -> None: ...
 
 
-def test_closed_stdout(world: World, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_closed_stdout(world: GroupWorld, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     world.cluster.append("t", 0, b"a")
     monkeypatch.setattr("sys.stdout", SimpleNamespace(buffer=BrokenOutput()))
     monkeypatch.setattr(console_consumer, "abandon_stdout", lambda: None)
@@ -138,7 +140,7 @@ class Picky:
     [([], b"a", 1), (["--skip-message-on-error"], b"ac", 2)],
 )
 def test_message_that_cannot_be_shown(
-    world: World, capfdbinary: Any, options: list[str], out: bytes, count: int
+    world: GroupWorld, capfdbinary: Any, options: list[str], out: bytes, count: int
 ) -> None:
     world.cluster.append("t", 0, b"a", b"bad", b"c")
     formatter = ["--formatter", f"{__name__}.Picky", "--max-messages", "3"]
@@ -158,7 +160,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_an_interrupt_leaves_the_group(
-    world: World, interrupted: list[int], capfdbinary: Any
+    world: GroupWorld, interrupted: list[int], capfdbinary: Any
 ) -> None:
     main(TOPIC)
     assert interrupted == [130]
@@ -167,7 +169,7 @@ def test_an_interrupt_leaves_the_group(
 
 
 def test_an_interrupt_without_zookeeper_names_the_node_that_stays(
-    world: World, interrupted: list[int], monkeypatch: pytest.MonkeyPatch, capsys: Any
+    world: GroupWorld, interrupted: list[int], monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setattr(Session, "unreachable", True)
     monkeypatch.setattr(nodes, "zookeeper", None)  # nothing connects again
@@ -198,7 +200,7 @@ def test_no_message_is_printed_after_the_report(capfdbinary: Any) -> None:
     assert capfdbinary.readouterr() == (b"a\n", b"Consumed 1 messages\n")
 
 
-def test_blacklist(world: World, settings: list[str], capfdbinary: Any) -> None:
+def test_blacklist(world: GroupWorld, settings: list[str], capfdbinary: Any) -> None:
     world.topic("u", 1)
     world.cluster.append("t", 0, b"a")
     world.cluster.append("u", 0, b"b")
@@ -207,7 +209,7 @@ def test_blacklist(world: World, settings: list[str], capfdbinary: Any) -> None:
 
 
 class DrivenStandalone(StandaloneConsumer):
-    world: World
+    world: GroupWorld
 
     def stream(self, *args: Any, **options: Any) -> Any:
         stream = super().stream(*args, **options)
@@ -226,7 +228,7 @@ class DrivenStandalone(StandaloneConsumer):
     ],
 )
 def test_brokers_alone(
-    world: World,
+    world: GroupWorld,
     monkeypatch: pytest.MonkeyPatch,
     capfdbinary: Any,
     options: list[str],
@@ -273,7 +275,7 @@ def test_unknown_option_prints_the_bare_message(capsys: Any) -> None:
     assert capsys.readouterr().err == "'nope' is not a recognized option\n"
 
 
-def test_metrics_as_csv(world: World, tmp_path: Path) -> None:
+def test_metrics_as_csv(world: GroupWorld, tmp_path: Path) -> None:
     world.cluster.append("t", 0, b"a", b"bc")
     metrics = tmp_path / "metrics"
     options = ["--csv-reporter-enabled", "--metrics-dir", str(metrics), "--max-messages", "2"]
@@ -284,7 +286,7 @@ def test_metrics_as_csv(world: World, tmp_path: Path) -> None:
     assert last["BytesPerSec"].split(",")[1] == "3"
 
 
-def test_options_of_later_releases(world: World, capfdbinary: Any) -> None:
+def test_options_of_later_releases(world: GroupWorld, capfdbinary: Any) -> None:
     world.cluster.append("t", 0, (5).to_bytes(8, "big"))
     options = ["--group", "mine", "--consumer-property", "client.id=c", "--max-messages", "1"]
     options += ["--value-deserializer", "LongDeserializer", "--enable-systest-events"]
@@ -294,7 +296,7 @@ def test_options_of_later_releases(world: World, capfdbinary: Any) -> None:
 
 
 def test_a_group_without_zookeeper(
-    world: World, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any
+    world: GroupWorld, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any
 ) -> None:
     world.cluster.append("t", 0, b"a", b"b")
     DrivenStandalone.world = world
@@ -331,7 +333,7 @@ def test_a_group_without_zookeeper(
     ],
 )
 def test_what_needs_later_fetches_asks_for_them(
-    world: World, capfdbinary: Any, given: list[str], asked: bool
+    world: GroupWorld, capfdbinary: Any, given: list[str], asked: bool
 ) -> None:
     world.cluster.append("t", 0, b"a")
     assert main([*TOPIC, *given, "--from-beginning", "--max-messages", "1"]) == 0

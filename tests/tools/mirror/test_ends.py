@@ -14,7 +14,7 @@ SETTING = ends.SETTING
 LATER, OLD, AWAY = "later", "old", "away"
 
 
-class Cluster:
+class MirroredCluster:
     """Brokers that serve the requests, close the connection, or cannot be reached."""
 
     def __init__(self, *brokers: str) -> None:
@@ -40,14 +40,16 @@ def never(seconds: float) -> None:
     raise AssertionError("it waits")
 
 
-def settled(source: Cluster, target: Cluster, pause=lambda seconds: None) -> tuple[str, str]:
+def settled(
+    source: MirroredCluster, target: MirroredCluster, pause=lambda seconds: None
+) -> tuple[str, str]:
     into, out = target.end("target"), source.end("source")
     settle(into, [out], pause)
     return out.settings[SETTING], into.settings[SETTING]
 
 
 def test_both_ends_ask_if_both_can(caplog: pytest.LogCaptureFixture) -> None:
-    both = settled(Cluster(LATER, LATER), Cluster(LATER), never)
+    both = settled(MirroredCluster(LATER, LATER), MirroredCluster(LATER), never)
     assert both == ("true", "true")
     assert caplog.messages == []
 
@@ -65,31 +67,31 @@ def test_both_ends_ask_if_both_can(caplog: pytest.LogCaptureFixture) -> None:
 def test_one_broker_that_does_not_serve_them_decides(
     source: tuple[str, ...], target: tuple[str, ...], settings: tuple[str, str]
 ) -> None:
-    assert settled(Cluster(*source), Cluster(*target)) == settings
+    assert settled(MirroredCluster(*source), MirroredCluster(*target)) == settings
 
 
 def test_a_source_of_08_leaves_the_target_as_it_is() -> None:
     """Its messages have nothing to lose, and keep their format."""
-    target = Cluster(LATER)
-    assert settled(Cluster(OLD), target) == ("false", "false")
+    target = MirroredCluster(LATER)
+    assert settled(MirroredCluster(OLD), target) == ("false", "false")
     assert target.asked == []
 
 
 def test_a_broker_that_is_stopping_is_asked_again() -> None:
-    cluster = Cluster(OLD)
+    cluster = MirroredCluster(OLD)
 
     def pause(seconds: float) -> None:
         cluster.brokers[0] = LATER
 
-    assert settled(cluster, Cluster(LATER), pause) == ("true", "true")
-    old = Cluster(OLD)
-    settled(old, Cluster(LATER))
+    assert settled(cluster, MirroredCluster(LATER), pause) == ("true", "true")
+    old = MirroredCluster(OLD)
+    settled(old, MirroredCluster(LATER))
     assert old.asked == [0] * ends.TRIES
 
 
 def test_brokers_that_are_away_do_not_count(caplog: pytest.LogCaptureFixture) -> None:
-    assert settled(Cluster(AWAY, LATER), Cluster(LATER), never) == ("true", "true")
-    cluster = Cluster(AWAY)
+    assert settled(MirroredCluster(AWAY, LATER), MirroredCluster(LATER), never) == ("true", "true")
+    cluster = MirroredCluster(AWAY)
     pauses: list[float] = []
 
     def pause(seconds: float) -> None:
@@ -97,13 +99,13 @@ def test_brokers_that_are_away_do_not_count(caplog: pytest.LogCaptureFixture) ->
         if len(pauses) == 3:
             cluster.brokers[0] = LATER
 
-    assert settled(cluster, Cluster(LATER), pause) == ("true", "true")
+    assert settled(cluster, MirroredCluster(LATER), pause) == ("true", "true")
     assert caplog.messages == ["No broker of source can be reached; waiting for one"]
 
 
 @pytest.mark.parametrize("value", ["true", "false"])
 def test_a_file_decides(value: str) -> None:
-    source, target = Cluster(LATER), Cluster(LATER)
+    source, target = MirroredCluster(LATER), MirroredCluster(LATER)
     into, out = target.end("target", api_versions_request=value), source.end("source")
     settle(into, [out], never)
     assert (out.settings[SETTING], into.settings[SETTING]) == ("true", value)
@@ -111,8 +113,8 @@ def test_a_file_decides(value: str) -> None:
 
 
 def test_sources_that_lose_them_are_named(caplog: pytest.LogCaptureFixture) -> None:
-    into = Cluster(LATER).end("target")
-    sources = [Cluster(OLD).end("old"), Cluster(LATER).end("new")]
+    into = MirroredCluster(LATER).end("target")
+    sources = [MirroredCluster(OLD).end("old"), MirroredCluster(LATER).end("new")]
     with caplog.at_level(logging.WARNING):
         settle(into, sources, lambda seconds: None)
     assert [each.settings[SETTING] for each in (*sources, into)] == ["false", "true", "true"]
@@ -121,11 +123,11 @@ def test_sources_that_lose_them_are_named(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_librdkafka_always_asks() -> None:
-    cluster = Cluster(LATER)
+    cluster = MirroredCluster(LATER)
     into = cluster.end("target", is_later=True)
-    settle(into, [Cluster(LATER).end("source")], never)
+    settle(into, [MirroredCluster(LATER).end("source")], never)
     assert into.settings == {}
     assert cluster.asked == []
-    out, into = cluster.end("source", is_later=True), Cluster(OLD).end("target")
+    out, into = cluster.end("source", is_later=True), MirroredCluster(OLD).end("target")
     settle(into, [out], lambda seconds: None)
     assert (out.settings, into.settings) == ({}, {SETTING: "false"})

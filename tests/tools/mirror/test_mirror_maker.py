@@ -9,7 +9,7 @@ from kafka08.common import java_bytes_hash, scala_abs
 from kafka08.errors import ConfigError
 from kafka08.producer.errors import ProducerClosedError
 from kafka08.producer.kafka_config import KafkaProducerConfig
-from tests.producer.fake_producer import Driver
+from tests.producer.fake_producer import ProducerDriver
 from tools.mirror import ends, modern
 from tools.mirror.mirror_maker import OurTarget, Targets, main, new_settings, old_settings
 from tools.mirror.modern import MissingLibraryError
@@ -47,7 +47,7 @@ def test_the_old_producers_settings() -> None:
 
 
 def test_equal_keys_go_the_same_way() -> None:
-    drivers = [Driver(), Driver(), Driver()]
+    drivers = [ProducerDriver(), ProducerDriver(), ProducerDriver()]
     made = [OurTarget(driver.producer) for driver in drivers]
     targets = Targets(made)
     for key in (b"a", b"b", b"", b"key"):
@@ -120,7 +120,7 @@ class Taken(NamedTuple):
 
 
 def sent(timed: bool, message: SourceMessage) -> Any:
-    driver = Driver(**{"api.versions.request": timed})
+    driver = ProducerDriver(**{"api.versions.request": timed})
     ended: list[Any] = []
     OurTarget(driver.producer).send(message, b"k", ended.append)
     driver.run()
@@ -140,11 +140,11 @@ def test_timestamps_and_headers_are_kept_if_the_target_may_have_them() -> None:
 
 def test_messages_without_a_timestamp_get_the_time_of_the_copy() -> None:
     found = sent(True, Taken("one", 0, b"k", b"v", -1, ()))
-    assert found.timestamp >= Driver().now_ms
+    assert found.timestamp >= ProducerDriver().now_ms
 
 
 def test_the_loss_of_headers_and_times_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    driver = Driver()
+    driver = ProducerDriver()
     target = OurTarget(driver.producer)
     plain = Taken("one", 0, b"k", b"v", -1, ())
     for message in (plain, plain._replace(headers=(("a", b"1"),)), plain._replace(timestamp=5)):

@@ -26,7 +26,7 @@ class Error:
         return self._fatal
 
 
-class Message:
+class ForeignMessage:
     def __init__(self, topic: str, partition: int, offset: int, error: Error | None = None) -> None:
         self._values = (topic, partition, offset, error)
 
@@ -121,30 +121,30 @@ def reader(topics: Any = None) -> tuple[ModernReader, Window, Consumer, FakeCloc
 def test_reads_and_commits_what_was_acknowledged() -> None:
     made, window, consumer, clock = reader()
     assert consumer.settings["enable.auto.commit"] == "false"
-    consumer.polled = [None, Message("a", 0, 5)]
+    consumer.polled = [None, ForeignMessage("a", 0, 5)]
     assert made.has_next()
     taken = window.take(made)
     assert taken is not None
     assert (taken[0].offset, taken[0].key, taken[0].value) == (5, b"k", b"v")
     clock.now = 2.0
-    consumer.polled = [Message("a", 1, 7)]
+    consumer.polled = [ForeignMessage("a", 1, 7)]
     assert made.has_next()
     assert consumer.committed == []
     taken[1](None)
     clock.now = 4.0
-    consumer.polled = [Message("a", 1, 8)]
+    consumer.polled = [ForeignMessage("a", 1, 8)]
     assert made.has_next()
     assert consumer.committed == [[Place("a", 0, 6)]]
 
 
 def test_partitions_that_are_given_to_others() -> None:
     made, window, consumer, _ = reader()
-    consumer.polled = [Message("a", 0, 5)]
+    consumer.polled = [ForeignMessage("a", 0, 5)]
     made.has_next()
     taken = window.take(made)
     assert taken is not None
     taken[1](None)
-    consumer.polled = [Message("a", 0, 6)]
+    consumer.polled = [ForeignMessage("a", 0, 6)]
     made.has_next()
     consumer.callbacks["on_revoke"](consumer, [Place("a", 0)])
     assert consumer.committed == [[Place("a", 0, 6)]]
@@ -153,7 +153,7 @@ def test_partitions_that_are_given_to_others() -> None:
 
 def test_partitions_that_are_lost_are_not_committed() -> None:
     made, window, consumer, _ = reader()
-    consumer.polled = [Message("a", 0, 5)]
+    consumer.polled = [ForeignMessage("a", 0, 5)]
     made.has_next()
     taken = window.take(made)
     assert taken is not None
@@ -168,15 +168,15 @@ def test_partitions_that_are_lost_are_not_committed() -> None:
 
 def test_filters_pass_over_internal_topics() -> None:
     made, _, consumer, _ = reader(Blacklist("a"))
-    consumer.polled = [Message("b", 0, 0)]
+    consumer.polled = [ForeignMessage("b", 0, 0)]
     made.has_next()
     assert consumer.subscribed == [["b"]]
 
 
 def test_errors(caplog: pytest.LogCaptureFixture) -> None:
     made, _, consumer, _ = reader()
-    passing = Message("a", 0, 0, Error("broker down"))
-    consumer.polled = [passing, Message("a", 0, 0, Error("fenced", fatal=True))]
+    passing = ForeignMessage("a", 0, 0, Error("broker down"))
+    consumer.polled = [passing, ForeignMessage("a", 0, 0, Error("fenced", fatal=True))]
     with pytest.raises(ModernError, match="fenced"):
         made.has_next()
     assert "broker down" in caplog.text

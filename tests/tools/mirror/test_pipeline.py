@@ -9,7 +9,7 @@ import pytest
 
 from kafka08.producer.errors import ProducerClosedError
 from tests.fakes.runtime import FakeClock
-from tests.producer.fake_producer import Driver
+from tests.producer.fake_producer import ProducerDriver
 from tools.mirror.channel import DataChannel
 from tools.mirror.mirror_maker import OurTarget
 from tools.mirror.pipeline import Copier, Window
@@ -20,7 +20,7 @@ class Position:
         self.processed_offset = offset
 
 
-class Message(NamedTuple):
+class SentMessage(NamedTuple):
     topic: str
     offset: int
     key: bytes | None
@@ -29,7 +29,7 @@ class Message(NamedTuple):
     headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
-class Reader:
+class ScriptedReader:
     """Hands out what it was given, then ends, or raises."""
 
     def __init__(self, *taken: tuple[Position, int] | None, error: Exception | None = None) -> None:
@@ -41,15 +41,15 @@ class Reader:
             raise self._error
         return bool(self._left)
 
-    def take(self) -> tuple[Position, Message] | None:
+    def take(self) -> tuple[Position, SentMessage] | None:
         taken = self._left.popleft()
         if taken is None:
             return None
         position, offset = taken
-        return position, Message("one", offset, b"k", b"%d" % offset)
+        return position, SentMessage("one", offset, b"k", b"%d" % offset)
 
 
-def target_of(driver: Driver) -> Callable[[bytes | None], OurTarget]:
+def target_of(driver: ProducerDriver) -> Callable[[bytes | None], OurTarget]:
     target = OurTarget(driver.producer)
     return lambda key: target
 
@@ -64,7 +64,7 @@ def failures() -> Failures:
 
 
 def take_all(window: Window, position: Position, *offsets: int) -> list[Any]:
-    reader = Reader(*((position, offset) for offset in offsets))
+    reader = ScriptedReader(*((position, offset) for offset in offsets))
     found = [window.take(reader) for _ in offsets]
     assert [item[0].offset for item in found if item] == list(offsets)
     return [item[1] for item in found if item]
@@ -91,7 +91,7 @@ def test_a_failed_send_stops_everything(failures: Failures) -> None:
     done[0](None)
     assert position.processed_offset == 1
     assert failures == [error]
-    assert window.take(Reader((position, 3))) is None
+    assert window.take(ScriptedReader((position, 3))) is None
     assert window.settle()
 
 
@@ -128,7 +128,7 @@ def test_a_position_that_was_reset_is_left_alone(failures: Failures) -> None:
 
 def test_a_message_that_was_lost_to_another_member(failures: Failures) -> None:
     window = Window(10, failures.append)
-    assert window.take(Reader(None)) is None
+    assert window.take(ScriptedReader(None)) is None
     assert window.settle(0)
 
 
@@ -160,7 +160,7 @@ def test_the_channel_is_told_what_is_under_way_and_who_waits(failures: Failures)
 
     window, position = Window(1, failures.append, channel=channel), Position()
     [done] = take_all(window, position, 0)
-    thread = threading.Thread(target=window.take, args=(Reader((position, 1)),))
+    thread = threading.Thread(target=window.take, args=(ScriptedReader((position, 1)),))
     thread.start()
     for _ in range(10_000):
         clock.now += 1
@@ -181,7 +181,7 @@ def test_stop_ends_waits(failures: Failures) -> None:
     window, position = Window(1, failures.append), Position()
     take_all(window, position, 0)
     results: list[Any] = []
-    reader = Reader((position, 1))
+    reader = ScriptedReader((position, 1))
     threads = [
         threading.Thread(target=lambda: results.append(window.take(reader))),
         threading.Thread(target=lambda: results.append(window.settle())),
@@ -206,8 +206,8 @@ def test_after_stop_settle_still_waits_for_what_is_under_way(failures: Failures)
 
 
 def test_copier(failures: Failures) -> None:
-    window, position, driver = Window(10, failures.append), Position(), Driver()
-    reader = Reader((position, 0), None, (position, 1))
+    window, position, driver = Window(10, failures.append), Position(), ProducerDriver()
+    reader = ScriptedReader((position, 0), None, (position, 1))
     copier = Copier(0, reader, window, target_of(driver), failures.append)
     copier.start()
     assert copier.join(10)
@@ -221,7 +221,9 @@ def test_copier(failures: Failures) -> None:
 def test_copier_whose_stream_fails(failures: Failures, caplog: pytest.LogCaptureFixture) -> None:
     error = ValueError("bad crc")
     window = Window(10, failures.append)
-    copier = Copier(0, Reader(error=error), window, target_of(Driver()), failures.append)
+    copier = Copier(
+        0, ScriptedReader(error=error), window, target_of(ProducerDriver()), failures.append
+    )
     copier.start()
     assert copier.join(10)
     assert failures == [error]
@@ -229,10 +231,10 @@ def test_copier_whose_stream_fails(failures: Failures, caplog: pytest.LogCapture
 
 
 def test_copier_whose_target_refuses(failures: Failures) -> None:
-    driver = Driver()
+    driver = ProducerDriver()
     driver.producer.close()
     window, position = Window(10, failures.append), Position()
-    reader = Reader((position, 0))
+    reader = ScriptedReader((position, 0))
     copier = Copier(0, reader, window, target_of(driver), failures.append)
     copier.start()
     assert copier.join(10)

@@ -8,7 +8,7 @@ import pytest
 
 from kafka08.errors import NotLeaderForPartitionError
 from kafka08.producer.errors import ProducerClosedError
-from tests.producer.fake_producer import Driver, failing
+from tests.producer.fake_producer import ProducerDriver, failing
 from tools.options import UsageError
 from tools.perf import producer_performance
 from tools.perf.perf_options import perf_options
@@ -47,7 +47,7 @@ def test_payloads() -> None:
 def test_sending_goes_on_after_errors(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    driver = Driver(retries=0)
+    driver = ProducerDriver(retries=0)
     driver.cluster.create("a", 1)
     driver.cluster.create("b", 1)
     driver.cluster.script = failing(0, 0, 0, NotLeaderForPartitionError.code)
