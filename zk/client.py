@@ -13,7 +13,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -46,6 +46,8 @@ connection_logger = logging.getLogger("org.apache.zookeeper.ClientCnxn")
 Watch = Callable[[Any], None]
 """Called once, on the client's callback task, with an event whose ``type`` is CREATED, DELETED,
 CHANGED, CHILD, or NONE when the connection that held the watch is gone. Must not block."""
+
+NO_WATCHES: Mapping[str, Watch] = {}
 
 NOTICE_S = 0.25
 """Seconds until a running call notices ``hurry``."""
@@ -356,8 +358,7 @@ class ZkClient:
 
     def children(self, path: str, watch: Watch | None = None) -> list[str]:
         """Names in no particular order. Raises NoNodeError; then the watch is not armed."""
-        found = self._call(path, lambda: self._zk.get_children_async(path, watch=watch))
-        return list(found)
+        return list(self._call(path, lambda: self._zk.get_children_async(path, watch=watch)))
 
     def children_if_exists(self, path: str) -> list[str]:
         """Names; empty if the node does not exist."""
@@ -366,9 +367,12 @@ class ZkClient:
         except NoNodeError:
             return []
 
-    def get_all(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
-        """Data and stat of each node, None if it does not exist; many requests at a time."""
-        found = self._read_all(paths, lambda path: self._zk.get_async(path))
+    def get_all(
+        self, paths: Sequence[str], watches: Mapping[str, Watch] = NO_WATCHES
+    ) -> list[tuple[bytes, Stat] | None]:
+        """Data and stat of each node, None if it does not exist; many requests at a time.
+        ``watches``, by path, are not armed for nodes that do not exist."""
+        found = self._read_all(paths, lambda path: self._zk.get_async(path, watches.get(path)))
         return [each and (each[0] or b"", Stat(*each[1])) for each in found]
 
     def children_of_all(self, paths: Sequence[str]) -> list[list[str]]:
@@ -458,8 +462,7 @@ class ZkClient:
         """Replace the data if the version matches (-1: any). Raises NoNodeError,
         BadVersionError."""
         self._check_size((path, data))
-        stat = self._call(path, lambda: self._zk.set_async(path, data, version))
-        return Stat(*stat)
+        return Stat(*self._call(path, lambda: self._zk.set_async(path, data, version)))
 
     def create_or_set(self, path: str, data: bytes) -> int:
         """Store ``data`` unconditionally; returns the version (ZkUtils.updatePersistentPath)."""
@@ -569,8 +572,7 @@ def _translate(error: Exception, path: str, after_loss: bool) -> ZkError:
     for kind, ours in _ERRORS.items():
         if isinstance(error, kind):
             return ours(path=path, after_loss=after_loss)
-    text = f"{type(error).__name__} for {path}: {error}"
-    return ZkError(text, path=path, after_loss=after_loss)
+    return ZkError(f"{type(error).__name__} for {path}: {error}", path=path, after_loss=after_loss)
 
 
 def _entries(acl: Sequence[Acl]) -> list[ACL]:

@@ -10,7 +10,7 @@ of the new session and reads all nodes again. Does not interpret the events.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 from zk.client import SessionState, Stat, Watch
@@ -21,6 +21,9 @@ class Watchable(Protocol):
     """The part of ZkClient that is used here."""
 
     def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]: ...
+    def get_all(
+        self, paths: Sequence[str], watches: Mapping[str, Watch]
+    ) -> list[tuple[bytes, Stat] | None]: ...
     def exists(self, path: str, watch: Watch | None = None) -> Stat | None: ...
     def children(self, path: str, watch: Watch | None = None) -> list[str]: ...
     def on_state(self, callback: Callable[[SessionState], None]) -> None: ...
@@ -63,6 +66,14 @@ class WatchSet:
             except NoNodeError:
                 if self._client.exists(path, watch) is None:
                     return None
+
+    def data_of_all(self, events: Mapping[str, Hashable]) -> list[tuple[bytes, int] | None]:
+        """``data`` of many nodes, with their ``events`` by path; many requests at a time."""
+        watches = {path: self._watch("data", path, event) for path, event in events.items()}
+        return [
+            self.data(path, events[path]) if found is None else (found[0], found[1].version)
+            for path, found in zip(events, self._client.get_all(list(events), watches), strict=True)
+        ]
 
     def forget(self, path: str) -> None:
         """Stop posting events of ``path``; a watch that is still armed there is ignored."""

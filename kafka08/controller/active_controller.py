@@ -9,8 +9,8 @@ epoch, ZooKeeper not reachable) pass through to the loop.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
 
 from kafka08.common import LATER_FORMATS_TIME, LATEST_TIME, Broker, TopicPartition
 from kafka08.controller import events
@@ -23,16 +23,15 @@ from kafka08.controller.partitions import PartitionStateMachine
 from kafka08.controller.preferred import PreferredReplicaElection
 from kafka08.controller.reassignment import Reassignment
 from kafka08.controller.replicas import ReplicaStateMachine
-from kafka08.controller.states import PartitionState, ReplicaState
-from kafka08.controller.stats import ControllerStats
+from kafka08.controller.states import PartitionState, ReplicaState, csv
 from kafka08.controller.store import ControllerStore
+from kafka08.controller.term import Term
 from kafka08.errors import UnknownError
 from kafka08.network.channel import BrokerConnection
 from kafka08.protocol import schemas
 from kafka08.runtime import Runtime, Scheduler
 from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
-from zk.election import Epoch
 from zk.watches import WatchSet
 
 logger = logging.getLogger("kafka.controller.KafkaController")
@@ -44,71 +43,67 @@ REBALANCE_DELAY_MS = 5000
 UNCLEAN_KEY = "unclean.leader.election.enable"
 
 
+class Peers(NamedTuple):
+    """How a controller reaches brokers. ``connect`` creates a connection that is not open yet."""
+
+    connect: Callable[[Broker], BrokerConnection]
+    fetch_log_ends: FetchLogEnds
+
+
 class ActiveController:
     """One term as controller. ``number`` counts this broker's terms and marks their events.
 
-    ``post`` enqueues an event for the loop. ``connect(broker)`` creates a connection.
-    ``fetch_log_ends(broker, partitions, time)`` asks a broker for the log ends of its replicas.
+    ``context`` is new, but for its epoch. ``post`` enqueues an event for the loop.
     """
 
     def __init__(
         self,
         number: int,
-        epoch: Epoch,
+        context: ControllerContext,
         config: BrokerConfig,
         zk: ZkClient,
         watches: WatchSet,
         runtime: Runtime,
-        connect: Callable[[Broker], BrokerConnection],
+        peers: Peers,
         post: Callable[[events.TermEvent], None],
-        fetch_log_ends: FetchLogEnds,
-        stats: ControllerStats | None = None,
     ) -> None:
         self.number = number
-        self.context = context = ControllerContext(stats)
+        self.context = context
         self._clock = runtime.clock
-        context.epoch, context.epoch_zk_version = epoch
         self._config = config
         self._id = config.broker_id
         self._prefix = f"[Controller {self._id}]: "
         self._post = post
         self._watches = watches
         self._scheduler = Scheduler(runtime)
-        self._store = store = ControllerStore(zk, watches, context, runtime)
-        self._channels = ControllerChannelManager(runtime, self._id, connect, self._answered)
+        self._store = store = ControllerStore(zk, watches, context)
+        self._channels = ControllerChannelManager(runtime, self._id, peers.connect, self._answered)
         client_id = f"id_{self._id}-host_{config.host_name or 'null'}-port_{config.port}"
-        self._batch = batch = ControllerBrokerRequestBatch(context, self._id, client_id)
-        send = self._channels.send
+        self._batch = ControllerBrokerRequestBatch(context, self._id, client_id)
+        self.term = term = Term(number, self._id, context, store, self._batch, self._channels.send)
         self._log_ends = ReplicaLogEnds(
             runtime,
-            lambda broker, partitions: fetch_log_ends(broker, partitions, LATEST_TIME),
+            peers.fetch_log_ends,
+            LATEST_TIME,
             lambda asked, ends: post(events.LogEndsFetched(number, asked, ends)),
         )
         self._later_formats = ReplicaLogEnds(
             runtime,
-            lambda broker, partitions: fetch_log_ends(broker, partitions, LATER_FORMATS_TIME),
+            peers.fetch_log_ends,
+            LATER_FORMATS_TIME,
             lambda asked, ends: post(events.LaterFormatsFetched(number, asked, ends)),
         )
-        self._partitions = PartitionStateMachine(
-            context, store, batch, send, self._id, self._unclean_allowed, self._log_ends
-        )
-        self._replicas = ReplicaStateMachine(context, store, batch, send, self._id)
-        self._deletion = TopicDeletionManager(
-            context, store, self._partitions, self._replicas, self._send_deletions
-        )
-        self._preferred = PreferredReplicaElection(context, store, self._partitions, self._deletion)
+        self._partitions = PartitionStateMachine(term, self._unclean_allowed, self._log_ends)
+        self._replicas = ReplicaStateMachine(term)
+        self._deletion = TopicDeletionManager(term, self._partitions, self._replicas)
+        self._preferred = PreferredReplicaElection(term, self._partitions, self._deletion)
         self._reassignment = Reassignment(
-            context,
-            store,
-            batch,
-            send,
-            self._partitions,
-            self._replicas,
-            self._deletion,
-            lambda partition: events.IsrChanged(number, partition),
-            self._later_formats,
+            term, self._partitions, self._replicas, self._deletion, self._later_formats
         )
-        self._handlers: dict[type, Callable[[Any], None]] = {
+        self._handlers = self._event_handlers()
+
+    def _event_handlers(self) -> dict[type, Callable[[Any], None]]:
+        return {
             events.BrokerIdsChanged: lambda event: self._brokers_changed(),
             events.OfflineReplicasChanged: lambda event: self._offline_replicas_changed(),
             events.TopicsChanged: lambda event: self._topics_changed(),
@@ -118,7 +113,7 @@ class ActiveController:
             events.PreferredElectionChanged: lambda event: self._preferred_changed(),
             events.IsrChanged: lambda event: self._reassignment.isr_changed(event.partition),
             events.IsrChangesAnnounced: lambda event: self._partitions.isrs_changed(
-                store.take_isr_changes(event)
+                self._store.take_isr_changes(event)
             ),
             events.StopReplicaAnswered: self._stop_replica_answered,
             events.LogEndsFetched: self._log_ends_fetched,
@@ -161,7 +156,7 @@ class ActiveController:
         self._reassignment.resume()
         if preferred is not None:
             self._preferred.resume()
-        self.send_metadata(context.live_or_shutting_down, None)
+        self.term.send_metadata(context.live_or_shutting_down, None)
         if self._config.auto_leader_rebalance_enable:
             logger.info("%sstarting the partition rebalance scheduler", self._prefix)
             self._scheduler.every(
@@ -258,7 +253,7 @@ class ActiveController:
         broker_logger.info(
             "[BrokerChangeListener on Controller %d]: Newly added brokers: %s, "
             "deleted brokers: %s, bounced brokers: %s, all live brokers: %s",
-            *(self._id, _csv(new), _csv(dead), _csv(bounced), _csv(current)),
+            *(self._id, csv(new), csv(dead), csv(bounced), csv(current)),
         )
         for broker_id in dead | bounced:
             self._channels.remove_broker(broker_id)
@@ -269,17 +264,17 @@ class ActiveController:
         self._on_broker_startup({i: current[i] for i in bounced})
         if new or dead or bounced:
             # 0.8.2.2 does not send the other brokers the new list until their next request.
-            self.send_metadata(context.live_or_shutting_down, ())
+            self.term.send_metadata(context.live_or_shutting_down, ())
         context.stats.elections.record(self._clock.monotonic() - began)
 
     def _on_broker_startup(self, brokers: dict[int, LiveBroker]) -> None:
         """KafkaController.onBrokerStartup."""
         if not brokers:
             return
-        logger.info("%sNew broker startup callback for %s", self._prefix, _csv(brokers))
+        logger.info("%sNew broker startup callback for %s", self._prefix, csv(brokers))
         for live in brokers.values():
             self._channels.add_broker(live.broker)
-        self.send_metadata(sorted(brokers), None)
+        self.term.send_metadata(sorted(brokers), None)
         # One request lists all their replicas: from the first one brokers learn which to keep.
         hosted = self.context.replicas_on(brokers)
         self._replicas.handle_state_changes(
@@ -300,7 +295,7 @@ class ActiveController:
         if not broker_ids:
             return
         context = self.context
-        logger.info("%sBroker failure callback for %s", self._prefix, _csv(broker_ids))
+        logger.info("%sBroker failure callback for %s", self._prefix, csv(broker_ids))
         context.shutting_down.difference_update(broker_ids)
         leaderless = [
             partition
@@ -330,7 +325,7 @@ class ActiveController:
         ]
         if not failed:
             return
-        logger.info("%sReplicas on failed disks: %s", self._prefix, _csv(failed))
+        logger.info("%sReplicas on failed disks: %s", self._prefix, csv(failed))
         leaderless = [
             replica.topic_partition
             for replica in failed
@@ -339,7 +334,7 @@ class ActiveController:
             and not context.is_being_deleted(replica.topic_partition)
         ]
         self._replicas_failed(leaderless, failed)
-        self.send_metadata(context.live_or_shutting_down, ())
+        self.term.send_metadata(context.live_or_shutting_down, ())
 
     def _hand_over_full(self) -> None:
         """Move partitions from full disks to other members of the isr. A partition without one does
@@ -355,7 +350,7 @@ class ActiveController:
         }
         if concerned:
             partitions = sorted(concerned)
-            logger.info("%sPartitions on full disks: %s", self._prefix, _csv(partitions))
+            logger.info("%sPartitions on full disks: %s", self._prefix, csv(partitions))
             self._partitions.handle_state_changes(
                 partitions, PartitionState.ONLINE, self._partitions.full_disk_rule
             )
@@ -395,7 +390,7 @@ class ActiveController:
         self._batch.clear()
         for replica in replicas:
             self._batch.add_stop_replica(replica, delete=False)
-        self._channels.send(self._batch.drain())
+        self.term.send_batch()
         self._replicas.handle_state_changes(replicas, ReplicaState.OFFLINE)
         return [partition for partition in led if context.leadership[partition].leader == broker_id]
 
@@ -412,7 +407,7 @@ class ActiveController:
         topic_logger.info(
             "[TopicChangeListener on Controller %d]: New topics: [%s], deleted topics: [%s], "
             "new partition replica assignment [%s]",
-            *(self._id, _csv(new), _csv(gone), _csv(added)),
+            *(self._id, csv(new), csv(gone), csv(added)),
         )
         self._on_new_partition_creation(added)
 
@@ -451,14 +446,14 @@ class ActiveController:
             return
         added = self._load_topics([topic])
         if added:
-            logger.info("%sNew partitions to be added %s", self._prefix, _csv(added))
+            logger.info("%sNew partitions to be added %s", self._prefix, csv(added))
             self._on_new_partition_creation(added)
 
     def _on_new_partition_creation(self, partitions: Collection[TopicPartition]) -> None:
         """KafkaController.onNewPartitionCreation."""
         if not partitions:
             return
-        logger.info("%sNew partition creation callback for %s", self._prefix, _csv(partitions))
+        logger.info("%sNew partition creation callback for %s", self._prefix, csv(partitions))
         replicas = self.context.replicas_of_partitions(partitions)
         self._partitions.handle_state_changes(partitions, PartitionState.NEW)
         self._replicas.handle_state_changes(replicas, ReplicaState.NEW)
@@ -476,7 +471,7 @@ class ActiveController:
             self._store.delete_topic_request(topic)
         wanted = (listed & context.topics) - context.topics_to_delete
         if wanted:
-            delete_logger.info("Starting topic deletion for topics %s", _csv(wanted))
+            delete_logger.info("Starting topic deletion for topics %s", csv(wanted))
             self._deletion.enqueue(wanted)
 
     # Administrative requests and timers
@@ -494,27 +489,9 @@ class ActiveController:
     def _rebalance(self) -> None:
         self._preferred.rebalance(self._config.leader_imbalance_per_broker_percentage)
 
-    # Helpers of the parts
-
-    def send_metadata(
-        self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition] | None
-    ) -> None:
-        """Send UpdateMetadata to ``broker_ids`` with ``partitions`` (None: all)."""
-        self._batch.clear()
-        self._batch.add_update_metadata(broker_ids, partitions)
-        self._channels.send(self._batch.drain())
-
-    def _send_deletions(self) -> None:
-        """Send UpdateMetadata with only the partitions being deleted; every round has these."""
-        self.send_metadata(self.context.live_or_shutting_down, ())
-
     def _unclean_allowed(self, topic: str) -> bool:
         """The topic's setting, else the broker's; in any case of letters, as in the original."""
         text = self._store.topic_config(topic).get(UNCLEAN_KEY, "").strip().lower()
         if text in ("true", "false"):
             return text == "true"
         return self._config.unclean_leader_election_enable
-
-
-def _csv(values: Iterable[object]) -> str:
-    return ",".join(map(str, values))

@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.controller.states import PartitionState, ReplicaState
-from kafka08.controller.stats import ControllerStats
+from kafka08.metrics.meters import Meter, Timer
+from zk.election import Epoch
 
 INITIAL_LEADER_EPOCH = 0
 INITIAL_ZK_VERSION = 0
+NO_EPOCH = Epoch(0, -1)
 
 
 class LeaderAndIsr(NamedTuple):
@@ -64,13 +66,22 @@ class LiveBroker(NamedTuple):
     formats: int | None = None
 
 
+class ControllerStats:
+    """Counts over all terms of this broker (kafka.controller.ControllerStats). ``elections``:
+    changes of the brokers, and how long it took to act on them. ``unclean``: leaders from outside
+    the isr."""
+
+    def __init__(self) -> None:
+        self.elections = Timer()
+        self.unclean = Meter()
+
+
 class ControllerContext:
     """The view of the cluster on which elections and requests are based."""
 
-    def __init__(self, stats: ControllerStats | None = None) -> None:
+    def __init__(self, stats: ControllerStats | None = None, epoch: Epoch = NO_EPOCH) -> None:
         self.stats = stats or ControllerStats()
-        self.epoch = 0
-        self.epoch_zk_version = -1
+        self.epoch, self.epoch_zk_version = epoch
         self.brokers: dict[int, LiveBroker] = {}
         self.shutting_down: set[int] = set()
         self.offline: set[PartitionAndReplica] = set()  # their disks have failed
@@ -86,6 +97,11 @@ class ControllerContext:
         self._replica_states: dict[TopicPartition, dict[int, ReplicaState]] = {}
         self._replicas: dict[TopicPartition, tuple[int, ...]] = {}
         self._partitions: dict[str, set[TopicPartition]] = {}
+
+    @property
+    def fence(self) -> Epoch:
+        """The epoch that must still be stored when the controller writes."""
+        return Epoch(self.epoch, self.epoch_zk_version)
 
     # Brokers
 

@@ -14,10 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.controller import events, log_ends
-from kafka08.controller.active_controller import ActiveController
-from kafka08.controller.context import ControllerContext
+from kafka08.controller.active_controller import ActiveController, Peers
+from kafka08.controller.context import ControllerContext, ControllerStats
 from kafka08.controller.log_ends import FetchLogEnds
-from kafka08.controller.stats import ControllerStats
 from kafka08.errors import KafkaError, StaleControllerEpochError, UnknownError
 from kafka08.network.channel import BrokerConnection, Channel, Connectors
 from kafka08.runtime import Empty, Runtime, Task
@@ -87,8 +86,7 @@ class Controller:
         self._config = config
         self._zk = zk
         self._runtime = runtime
-        self._connect = connect or self._channel
-        self._fetch_log_ends = fetch_log_ends or self._log_ends
+        self._peers = Peers(connect or self._channel, fetch_log_ends or self._log_ends)
         self._prefix = f"[Controller {broker.id}]: "
         self._queue = runtime.queue()
         self._election_watches = WatchSet(zk, self._queue.put)
@@ -302,15 +300,13 @@ class Controller:
             self._terms += 1
             self._active = ActiveController(
                 self._terms,
-                epoch,
+                ControllerContext(self.stats, epoch),
                 self._config,
                 self._zk,
                 self._term_watches,
                 self._runtime,
-                self._connect,
+                self._peers,
                 self._queue.put,
-                self._fetch_log_ends,
-                self.stats,
             )
             self._active.start()
         except (SessionExpiredError, ZkConnectionError, StaleControllerEpochError):
@@ -341,12 +337,9 @@ class Controller:
         self._resign()
         self._election_watches.clear()
         self._term_watches.clear()
-        epoch = None
-        if active is not None:
-            epoch = election.Epoch(active.context.epoch, active.context.epoch_zk_version)
         try:
             if self._zk.connected:
-                election.resign(self._zk, epoch)
+                election.resign(self._zk, None if active is None else active.context.fence)
         except KafkaError as error:
             logger.info(
                 "%s/controller was not deleted; it vanishes with the session: %s",

@@ -7,40 +7,32 @@ calls ``work`` after the event. If delete.topic.enable is false, no topic is que
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 
 from kafka08.common import TopicPartition
-from kafka08.controller.context import ControllerContext, PartitionAndReplica
+from kafka08.controller.context import PartitionAndReplica
 from kafka08.controller.partitions import PartitionStateMachine
 from kafka08.controller.replicas import ReplicaStateMachine
 from kafka08.controller.states import PartitionState, ReplicaState
-from kafka08.controller.store import ControllerStore
+from kafka08.controller.term import Term
 
 logger = logging.getLogger("kafka.controller.TopicDeletionManager")
 
 
 class TopicDeletionManager:
-    """The queue of topics to delete, kept in the context.
-
-    ``send_metadata`` announces the partitions being deleted to every broker.
-    """
+    """The queue of topics to delete, kept in the context."""
 
     def __init__(
-        self,
-        context: ControllerContext,
-        store: ControllerStore,
-        partitions: PartitionStateMachine,
-        replicas: ReplicaStateMachine,
-        send_metadata: Callable[[], None],
+        self, term: Term, partitions: PartitionStateMachine, replicas: ReplicaStateMachine
     ) -> None:
         self.due = False
         # By topic: the replicas whose brokers have not answered yet. The topic waits for the last.
         self._awaited: dict[str, set[PartitionAndReplica]] = {}
-        self._context = context
-        self._store = store
+        self._term = term
+        self._context = term.context
+        self._store = term.store
         self._partitions = partitions
         self._replicas = replicas
-        self._send_metadata = send_metadata
 
     def startup(self, topics: Iterable[str]) -> None:
         """At failover: queue topics, and mark those that wait for a broker or another operation."""
@@ -145,7 +137,8 @@ class TopicDeletionManager:
     def _start(self, topic: str, replicas: Iterable[PartitionAndReplica]) -> None:
         """Remove the topic from the brokers' metadata, then delete every live replica."""
         context = self._context
-        self._send_metadata()
+        # Without partitions of its own: every request lists those being deleted.
+        self._term.send_metadata(context.live_or_shutting_down, ())
         live = context.live
         missing = [
             replica

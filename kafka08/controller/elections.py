@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from kafka08.controller.context import LeaderAndIsr
-from kafka08.controller.states import StateChangeFailedError
+from kafka08.controller.states import StateChangeFailedError, csv
 from kafka08.protocol.schemas import NO_LEADER
 
 # Chooses an unclean leader from the live replicas, which are in assignment order.
@@ -49,7 +49,7 @@ def first_leader(
     alive = tuple(replica for replica in assigned if replica in live)
     if not alive:
         raise NoReplicaOnlineError(
-            f"assigned replicas are [{_csv(assigned)}], live brokers are [{_csv(sorted(live))}]. "
+            f"assigned replicas are [{csv(assigned)}], live brokers are [{csv(sorted(live))}]. "
             "No assigned replica is alive."
         )
     return LeaderAndIsr(alive[0], 0, alive, controller_epoch, 0)
@@ -74,13 +74,13 @@ def offline(
             return Election(_next(current, replica, alive_isr, controller_epoch), alive)
     if unclean is None:
         raise NoReplicaOnlineError(
-            f"No broker in ISR is alive. Live brokers are: [{_csv(sorted(live))}], "
-            f"ISR brokers are: [{_csv(current.isr)}]"
+            f"No broker in ISR is alive. Live brokers are: [{csv(sorted(live))}], "
+            f"ISR brokers are: [{csv(current.isr)}]"
         )
     if not alive:
         raise NoReplicaOnlineError(
-            f"No replica is alive. Live brokers are: [{_csv(sorted(live))}], "
-            f"Assigned replicas are: [{_csv(assigned)}]"
+            f"No replica is alive. Live brokers are: [{csv(sorted(live))}], "
+            f"Assigned replicas are: [{csv(assigned)}]"
         )
     leader = unclean(alive)
     return Election(_next(current, leader, (leader,), controller_epoch), alive, unclean=True)
@@ -144,8 +144,8 @@ def controlled_shutdown(
             recipients = tuple(r for r in assigned if r in live_or_shutting_down)
             return Election(_next(current, replica, isr, controller_epoch), recipients)
     raise NoReplicaOnlineError(
-        f"No other replicas in ISR {_csv(current.isr)} besides shutting down brokers "
-        f"{_csv(sorted(shutting_down))}"
+        f"No other replicas in ISR {csv(current.isr)} besides shutting down brokers "
+        f"{csv(sorted(shutting_down))}"
     )
 
 
@@ -169,8 +169,8 @@ def full_disks(
             recipients = tuple(replica for replica in assigned if replica in live)
             return Election(_next(current, replica, isr, controller_epoch), recipients)
     raise NoReplicaOnlineError(
-        f"No other replicas in ISR {_csv(current.isr)} besides those with full disks "
-        f"{_csv(sorted(full))}"
+        f"No other replicas in ISR {csv(current.isr)} besides those with full disks "
+        f"{csv(sorted(full))}"
     )
 
 
@@ -201,7 +201,3 @@ def _next(
     return LeaderAndIsr(
         leader, current.leader_epoch + 1, isr, controller_epoch, current.zk_version + 1
     )
-
-
-def _csv(ids: Collection[int]) -> str:
-    return ",".join(map(str, ids))

@@ -29,7 +29,6 @@ UNKNOWN = -1
 
 # partition -> broker id -> log end; UNKNOWN if the broker did not answer
 Ends = Mapping[TopicPartition, Mapping[int, int]]
-FetchEnds = Callable[[Broker, Sequence[TopicPartition]], Mapping[TopicPartition, int]]
 FetchLogEnds = Callable[[Broker, Sequence[TopicPartition], int], Mapping[TopicPartition, int]]
 
 
@@ -65,14 +64,20 @@ def fetch_log_ends(
 
 
 class ReplicaLogEnds:
-    """``answered(number, ends)`` is called on a task once every broker asked has answered, or
-    failed to; ``number`` counts the calls of ``ask``."""
+    """Asks with ``fetch`` for the log ends at ``time``. ``answered(number, ends)`` is called on a
+    task once every broker asked has answered, or failed to; ``number`` counts the calls of
+    ``ask``."""
 
     def __init__(
-        self, runtime: Runtime, fetch: FetchEnds, answered: Callable[[int, Ends], None]
+        self,
+        runtime: Runtime,
+        fetch: FetchLogEnds,
+        time: int,
+        answered: Callable[[int, Ends], None],
     ) -> None:
         self._runtime = runtime
         self._fetch = fetch
+        self._time = time
         self._answered = answered
         self._number = 0
         self._asked: dict[TopicPartition, int] = {}  # the number of the last call
@@ -91,7 +96,7 @@ class ReplicaLogEnds:
 
         def work(broker: Broker) -> None:
             try:
-                for tp, end in self._fetch(broker, wanted[broker]).items():
+                for tp, end in self._fetch(broker, wanted[broker], self._time).items():
                     ends[tp][broker.id] = end
             finally:
                 self._tasks.pop((number, broker.id), None)

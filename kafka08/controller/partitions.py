@@ -12,16 +12,17 @@ from functools import partial
 
 from kafka08.common import TopicPartition
 from kafka08.controller import elections
-from kafka08.controller.batch import TRACE, ControllerBrokerRequestBatch, Outgoing
-from kafka08.controller.context import ControllerContext, LeaderAndIsr, PartitionAndReplica
+from kafka08.controller.batch import TRACE
+from kafka08.controller.context import LeaderAndIsr, PartitionAndReplica
 from kafka08.controller.log_ends import UNKNOWN, Ends, ReplicaLogEnds
-from kafka08.controller.state_machine import StateMachine, csv, state_change_logger
+from kafka08.controller.state_machine import StateMachine, state_change_logger
 from kafka08.controller.states import (
     PARTITION_PREDECESSORS,
     PartitionState,
     StateChangeFailedError,
+    csv,
 )
-from kafka08.controller.store import ControllerStore
+from kafka08.controller.term import Term
 
 logger = logging.getLogger("kafka.controller.PartitionStateMachine")
 
@@ -40,16 +41,9 @@ class PartitionStateMachine(StateMachine[TopicPartition, PartitionState]):
     predecessors = PARTITION_PREDECESSORS
 
     def __init__(
-        self,
-        context: ControllerContext,
-        store: ControllerStore,
-        batch: ControllerBrokerRequestBatch,
-        send: Callable[[list[Outgoing]], None],
-        controller_id: int,
-        unclean_allowed: Callable[[str], bool],
-        log_ends: ReplicaLogEnds,
+        self, term: Term, unclean_allowed: Callable[[str], bool], log_ends: ReplicaLogEnds
     ) -> None:
-        super().__init__(context, store, batch, send, controller_id)
+        super().__init__(term)
         self._unclean_allowed = unclean_allowed
         self._log_ends = log_ends
 
@@ -84,9 +78,7 @@ class PartitionStateMachine(StateMachine[TopicPartition, PartitionState]):
             if state.controller_epoch <= context.epoch:
                 context.leadership[partition] = state
         if led:
-            self._batch.clear()
-            self._batch.add_update_metadata(context.live_or_shutting_down, led)
-            self._send(self._batch.drain())
+            self._term.send_metadata(context.live_or_shutting_down, led)
 
     def handle_state_changes(
         self,
@@ -113,7 +105,7 @@ class PartitionStateMachine(StateMachine[TopicPartition, PartitionState]):
         else:
             for partition in legal:
                 self._mark(partition, target)
-        self._end()
+        self._term.send_batch()
 
     def _state(self, partition: TopicPartition) -> PartitionState:
         return self._context.partition_state(partition)

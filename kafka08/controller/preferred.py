@@ -9,11 +9,11 @@ import logging
 from collections.abc import Collection, Iterable
 
 from kafka08.common import TopicPartition
-from kafka08.controller.context import ControllerContext, PartitionAndReplica
+from kafka08.controller.context import PartitionAndReplica
 from kafka08.controller.deletion import TopicDeletionManager
 from kafka08.controller.partitions import PartitionStateMachine
-from kafka08.controller.states import PartitionState
-from kafka08.controller.store import ControllerStore
+from kafka08.controller.states import PartitionState, csv
+from kafka08.controller.term import Term
 
 logger = logging.getLogger("kafka.controller.KafkaController")
 
@@ -22,14 +22,10 @@ class PreferredReplicaElection:
     """Elections of preferred replicas; the context holds those under way."""
 
     def __init__(
-        self,
-        context: ControllerContext,
-        store: ControllerStore,
-        partitions: PartitionStateMachine,
-        deletion: TopicDeletionManager,
+        self, term: Term, partitions: PartitionStateMachine, deletion: TopicDeletionManager
     ) -> None:
-        self._context = context
-        self._store = store
+        self._context = term.context
+        self._store = term.store
         self._partitions = partitions
         self._deletion = deletion
 
@@ -43,7 +39,7 @@ class PreferredReplicaElection:
                 context.electing_preferred.add(partition)
         logger.info(
             "Resuming preferred replica election for partitions: %s",
-            _csv(context.electing_preferred),
+            csv(context.electing_preferred),
         )
 
     def resume(self) -> None:
@@ -74,9 +70,7 @@ class PreferredReplicaElection:
     def _elect(self, partitions: Collection[TopicPartition]) -> None:
         context = self._context
         topics = {partition.topic for partition in partitions}
-        logger.info(
-            "Starting preferred replica leader election for partitions %s", _csv(partitions)
-        )
+        logger.info("Starting preferred replica leader election for partitions %s", csv(partitions))
         context.electing_preferred.update(partitions)
         self._deletion.mark_ineligible(topics)
         self._partitions.handle_state_changes(
@@ -127,7 +121,3 @@ class PreferredReplicaElection:
                 and not context.electing_preferred
             ):
                 self._elect(sorted(elsewhere))
-
-
-def _csv(partitions: Iterable[TopicPartition]) -> str:
-    return ",".join(map(str, partitions))

@@ -10,18 +10,18 @@ until its broker has answered that the replica is deleted.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.controller import elections
-from kafka08.controller.batch import ControllerBrokerRequestBatch, Outgoing
-from kafka08.controller.context import ControllerContext, LeaderAndIsr, PartitionAndReplica
+from kafka08.controller.context import LeaderAndIsr, PartitionAndReplica
 from kafka08.controller.deletion import TopicDeletionManager
+from kafka08.controller.events import IsrChanged
 from kafka08.controller.log_ends import ReplicaLogEnds
 from kafka08.controller.partitions import PartitionStateMachine, check_epoch
 from kafka08.controller.replicas import ReplicaStateMachine
-from kafka08.controller.states import PartitionState, ReplicaState, StateChangeFailedError
-from kafka08.controller.store import ControllerStore
+from kafka08.controller.states import PartitionState, ReplicaState, StateChangeFailedError, csv
+from kafka08.controller.term import Term
 from zk.errors import MalformedNodeError, NoNodeError
 
 logger = logging.getLogger("kafka.controller.KafkaController")
@@ -30,30 +30,24 @@ logger = logging.getLogger("kafka.controller.KafkaController")
 class Reassignment:
     """Partitions under reassignment, kept in the context as partition -> RAR.
 
-    ``isr_event(partition)`` creates the event that a watched state posts. ``leaders`` asks leaders
-    up to where their logs hold what 0.8.2.2 cannot read.
+    ``leaders`` asks leaders up to where their logs hold what 0.8.2.2 cannot read.
     """
 
     def __init__(
         self,
-        context: ControllerContext,
-        store: ControllerStore,
-        batch: ControllerBrokerRequestBatch,
-        send: Callable[[list[Outgoing]], None],
+        term: Term,
         partitions: PartitionStateMachine,
         replicas: ReplicaStateMachine,
         deletion: TopicDeletionManager,
-        isr_event: Callable[[TopicPartition], object],
         leaders: ReplicaLogEnds,
     ) -> None:
-        self._context = context
-        self._store = store
-        self._batch = batch
-        self._send = send
+        self._term = term
+        self._context = term.context
+        self._store = term.store
+        self._batch = term.batch
         self._partitions = partitions
         self._replicas = replicas
         self._deletion = deletion
-        self._isr_event = isr_event
         self._leaders = leaders
         # Waiting for reports of their leaders.
         self._asked: dict[TopicPartition, tuple[int, ...]] = {}
@@ -134,7 +128,7 @@ class Reassignment:
         logger.error(
             "Error completing reassignment of partition %s: brokers %s of 0.8.2.2 cannot read its "
             "log, which %s. Failing partition reassignment",
-            *(partition, _csv(originals), why),
+            *(partition, csv(originals), why),
         )
         self.drop([partition])
 
@@ -143,7 +137,7 @@ class Reassignment:
         new = self._context.reassigned.get(partition)
         if new is None:
             return
-        state = self._store.watched_state(partition, self._isr_event(partition))
+        state = self._watched_state(partition)
         if state is None:
             logger.error("Error handling reassignment of %s as it was never created", partition)
             return
@@ -154,6 +148,9 @@ class Reassignment:
         )
         if caught_up == set(new):
             self._advance(partition)
+
+    def _watched_state(self, partition: TopicPartition) -> LeaderAndIsr | None:
+        return self._store.watched_state(partition, IsrChanged(self._term.number, partition))
 
     def brokers_started(self, broker_ids: Iterable[int]) -> None:
         """Brokers are back: retry the reassignments that name them."""
@@ -179,7 +176,7 @@ class Reassignment:
             if assigned.get(replica) is False:
                 logger.info("Replica %s was left behind by a reassignment; deleting it", replica)
                 self._batch.add_stop_replica(replica, delete=True)
-        self._send(self._batch.drain())
+        self._term.send_batch()
 
     def left_deleted(self, replicas: Iterable[PartitionAndReplica]) -> None:
         """Remove the notes of ``replicas``: they are deleted, or must stay."""
@@ -197,12 +194,10 @@ class Reassignment:
             logger.error("Error completing reassignment of partition %s: %s", partition, error)
             self.drop([partition])
             return
-        logger.info(
-            "Handling reassignment of partition %s to new replicas %s", partition, _csv(new)
-        )
+        logger.info("Handling reassignment of partition %s to new replicas %s", partition, csv(new))
         context.reassigned[partition] = new
         # Arm the watch before the first read of the isr, so that no change is missed.
-        self._store.watched_state(partition, self._isr_event(partition))
+        self._watched_state(partition)
         self._deletion.mark_ineligible([partition.topic])
         self._advance(partition)
 
@@ -218,15 +213,15 @@ class Reassignment:
         if partition not in self._context.leadership:
             raise StateChangeFailedError(f"Partition {partition} has never had a leader")
         if not new or len(set(new)) != len(new):
-            raise StateChangeFailedError(f"{_csv(new)} is not a list of distinct replicas")
+            raise StateChangeFailedError(f"{csv(new)} is not a list of distinct replicas")
         if assigned == new:
             raise StateChangeFailedError(
                 f"Partition {partition} to be reassigned is already assigned to replicas "
-                f"{_csv(new)}. Ignoring request for partition reassignment"
+                f"{csv(new)}. Ignoring request for partition reassignment"
             )
         if len(alive) != len(new) and not resumed:
             raise StateChangeFailedError(
-                f"Only {_csv(alive)} replicas out of the new set of replicas {_csv(new)} for "
+                f"Only {csv(alive)} replicas out of the new set of replicas {csv(new)} for "
                 f"partition {partition} to be reassigned are alive. "
                 "Failing partition reassignment"
             )
@@ -247,7 +242,7 @@ class Reassignment:
         """Phase A."""
         logger.info(
             "New replicas %s for partition %s being reassigned not yet caught up with the leader",
-            *(_csv(new), partition),
+            *(csv(new), partition),
         )
         old = self._context.replicas_of(partition)
         both = (*new, *(replica for replica in old if replica not in new))
@@ -258,7 +253,7 @@ class Reassignment:
         logger.info(
             "Waiting for new replicas %s for partition %s being reassigned to catch up with the "
             "leader",
-            *(_csv(new), partition),
+            *(csv(new), partition),
         )
 
     def _take_over(self, partition: TopicPartition, new: tuple[int, ...]) -> None:
@@ -286,9 +281,7 @@ class Reassignment:
         logger.info(
             "Removed partition %s from the list of reassigned partitions in zookeeper", partition
         )
-        self._batch.clear()
-        self._batch.add_update_metadata(context.live_or_shutting_down, [partition])
-        self._send(self._batch.drain())
+        self._term.send_metadata(context.live_or_shutting_down, [partition])
         self._deletion.resume([partition.topic])
 
     def _move_leader(
@@ -303,7 +296,7 @@ class Reassignment:
         logger.info(
             "Leader %s for partition %s being reassigned, is not in the new list of replicas %s "
             "or is dead. Re-electing leader",
-            *(leader, partition, _csv(new)),
+            *(leader, partition, csv(new)),
         )
         self._partitions.handle_state_changes(
             [partition], PartitionState.ONLINE, self._partitions.reassigned_rule
@@ -311,7 +304,7 @@ class Reassignment:
         leader = context.leadership[partition].leader
         if leader not in new or leader not in context.live_for(partition):
             # 0.8.2.2 continues and deletes the old replicas, including the leader.
-            raise StateChangeFailedError(f"No replica of {_csv(new)} can lead {partition} for now")
+            raise StateChangeFailedError(f"No replica of {csv(new)} can lead {partition} for now")
 
     def _renew_epoch(
         self, partition: TopicPartition, recipients: Iterable[int], assigned: tuple[int, ...]
@@ -334,7 +327,7 @@ class Reassignment:
         context.leadership[partition] = written
         self._batch.clear()
         self._batch.add_leader_and_isr(recipients, partition, written, assigned)
-        self._send(self._batch.drain())
+        self._term.send_batch()
 
     def _write_assignment(self, partition: TopicPartition, replicas: tuple[int, ...]) -> None:
         """Replace one partition's replicas in the topic's node, then in the context."""
@@ -343,7 +336,7 @@ class Reassignment:
         self._context.left.difference_update(_replicas(partition, replicas))
         logger.info(
             "Updated assigned replicas for partition %s being reassigned to %s",
-            *(partition, _csv(replicas)),
+            *(partition, csv(replicas)),
         )
         self._context.assign(partition, replicas)
 
@@ -357,7 +350,3 @@ class Reassignment:
 
 def _replicas(partition: TopicPartition, ids: Iterable[int]) -> list[PartitionAndReplica]:
     return [PartitionAndReplica(*partition, replica) for replica in ids]
-
-
-def _csv(ids: Iterable[int]) -> str:
-    return ",".join(map(str, ids))

@@ -12,12 +12,13 @@ from kafka08.common import TopicPartition
 from kafka08.controller import elections
 from kafka08.controller.context import LeaderAndIsr, PartitionAndReplica
 from kafka08.controller.partitions import check_epoch
-from kafka08.controller.state_machine import StateMachine, csv
+from kafka08.controller.state_machine import StateMachine
 from kafka08.controller.states import (
     REPLICA_PREDECESSORS,
     PartitionState,
     ReplicaState,
     StateChangeFailedError,
+    csv,
 )
 
 logger = logging.getLogger("kafka.controller.ReplicaStateMachine")
@@ -85,7 +86,7 @@ class ReplicaStateMachine(StateMachine[PartitionAndReplica, ReplicaState]):
                 self._mark(replica, target)
         else:
             act(legal)
-        self._end()
+        self._term.send_batch()
 
     def _state(self, replica: PartitionAndReplica) -> ReplicaState:
         return self._context.replica_state(replica)

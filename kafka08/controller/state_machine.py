@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
-from kafka08.controller.batch import TRACE, ControllerBrokerRequestBatch, Outgoing
-from kafka08.controller.context import ControllerContext
+from kafka08.controller.batch import TRACE
 from kafka08.controller.states import (
     PartitionState,
     ReplicaState,
     StateChangeFailedError,
     check_transition,
 )
-from kafka08.controller.store import ControllerStore
+from kafka08.controller.term import Term
 
 state_change_logger = logging.getLogger("state.change.logger")
 
@@ -29,24 +28,17 @@ State = TypeVar("State", PartitionState, ReplicaState)
 
 
 class StateMachine(ABC, Generic[Subject, State]):
-    """``send`` queues requests. Subclasses say where states are kept, and what is done between
-    ``_begin`` and ``_end`` of a batch."""
+    """Subclasses say where states are kept, and what is done between ``_begin`` of a batch and its
+    end, when it is sent."""
 
     predecessors: ClassVar[Mapping[Any, tuple[Any, ...]]]
 
-    def __init__(
-        self,
-        context: ControllerContext,
-        store: ControllerStore,
-        batch: ControllerBrokerRequestBatch,
-        send: Callable[[list[Outgoing]], None],
-        controller_id: int,
-    ) -> None:
-        self._context = context
-        self._store = store
-        self._batch = batch
-        self._send = send
-        self._id = controller_id
+    def __init__(self, term: Term) -> None:
+        self._term = term
+        self._context = term.context
+        self._store = term.store
+        self._batch = term.batch
+        self._id = term.controller_id
 
     @abstractmethod
     def _state(self, subject: Subject) -> State: ...
@@ -69,9 +61,6 @@ class StateMachine(ABC, Generic[Subject, State]):
         """Those whose transition to ``target`` is legal."""
         self._batch.clear()
         return [subject for subject in subjects if self._check(subject, target)]
-
-    def _end(self) -> None:
-        self._send(self._batch.drain())
 
     def _check(self, subject: Subject, target: State) -> bool:
         try:
@@ -97,7 +86,3 @@ class StateMachine(ABC, Generic[Subject, State]):
             *(self._id, self._context.epoch, self._changing(subject)[1]),
             *(self._state(subject), target, error),
         )
-
-
-def csv(values: Iterable[object]) -> str:
-    return ",".join(map(str, values))

@@ -8,7 +8,7 @@ carry out the transitions.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from kafka08.errors import KafkaError
@@ -83,8 +83,12 @@ def check_transition(
     """Raises StateChangeFailedError unless ``current`` may precede ``target``."""
     legal = predecessors[target]
     if current not in legal:
-        names = ",".join(map(str, legal))
         raise StateChangeFailedError(
-            f"{subject} should be in the {names} states before moving to {target} state. "
+            f"{subject} should be in the {csv(legal)} states before moving to {target} state. "
             f"Instead it is in {current} state"
         )
+
+
+def csv(values: Iterable[object]) -> str:
+    """As logs and errors list brokers, partitions and states."""
+    return ",".join(map(str, values))

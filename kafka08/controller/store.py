@@ -19,7 +19,6 @@ from kafka08.controller.context import (
     LiveBroker,
     PartitionAndReplica,
 )
-from kafka08.runtime import Runtime
 from zk import election, znodes
 from zk.client import CreateOp, DeleteOp, Op, SetOp, ZkClient
 from zk.errors import (
@@ -34,24 +33,19 @@ from zk.watches import WatchSet
 
 logger = logging.getLogger("kafka.controller.KafkaController")
 
-# Reads in flight at a time, and writes per transaction (a request must stay below 1 MiB).
-READERS = 32
+# Writes per transaction: a request must stay below 1 MiB.
 WRITES = 100
 
 T = TypeVar("T")
-R = TypeVar("R")
 
 
 class ControllerStore:
     """The controller's nodes. ``watches`` posts the events that reads are given."""
 
-    def __init__(
-        self, zk: ZkClient, watches: WatchSet, context: ControllerContext, runtime: Runtime
-    ) -> None:
+    def __init__(self, zk: ZkClient, watches: WatchSet, context: ControllerContext) -> None:
         self._zk = zk
         self._watches = watches
         self._context = context
-        self._runtime = runtime
 
     # Reading
 
@@ -61,9 +55,7 @@ class ControllerStore:
         ids = sorted(int(name) for name in names if name.isdecimal())
         paths = [znodes.broker_path(broker_id) for broker_id in ids]
         brokers = {}
-        for broker_id, path, found in zip(
-            ids, paths, self._each(self._zk.get_if_exists, paths), strict=True
-        ):
+        for broker_id, path, found in zip(ids, paths, self._zk.get_all(paths), strict=True):
             if found is None:
                 continue
             data, stat = found
@@ -97,16 +89,13 @@ class ControllerStore:
         self, topics: Collection[str], event_of: Callable[[str], Hashable]
     ) -> dict[TopicPartition, tuple[int, ...]]:
         """AR of every partition of ``topics``; each topic is watched with its own event."""
-
-        def read(topic: str) -> dict[int, tuple[int, ...]] | None:
-            path = znodes.topic_path(topic)
-            found = self._watches.data(path, event_of(topic))
-            return None if found is None else _decoded(znodes.decode_topic, path, found[0])
-
+        events = {znodes.topic_path(topic): event_of(topic) for topic in topics}
+        nodes = self._watches.data_of_all(events)
         return {
             TopicPartition(topic, partition): replicas
-            for topic, partitions in zip(topics, self._each(read, topics), strict=True)
-            for partition, replicas in (partitions or {}).items()
+            for topic, path, found in zip(topics, events, nodes, strict=True)
+            if found is not None
+            for partition, replicas in (_decoded(znodes.decode_topic, path, found[0]) or {}).items()
             if replicas
         }
 
@@ -118,9 +107,7 @@ class ControllerStore:
         """The state nodes that exist."""
         paths = [znodes.partition_state_path(*partition) for partition in partitions]
         states = {}
-        for partition, path, found in zip(
-            partitions, paths, self._each(self._zk.get_if_exists, paths), strict=True
-        ):
+        for partition, path, found in zip(partitions, paths, self._zk.get_all(paths), strict=True):
             if found is not None:
                 state = _state(path, found[0], found[1].version)
                 if state is not None:
@@ -304,7 +291,7 @@ class ControllerStore:
     def replicas_to_delete(self) -> set[PartitionAndReplica]:
         """Replicas that were removed from assignments and that brokers have not deleted yet."""
         found: set[PartitionAndReplica] = set()
-        for name in self._children(znodes.DELETE_REPLICAS) or ():
+        for name in self._zk.children_if_exists(znodes.DELETE_REPLICAS):
             try:
                 partition, broker_id = znodes.replica_to_delete(name)
             except MalformedNodeError as error:
@@ -333,9 +320,7 @@ class ControllerStore:
         paths = [znodes.topic_path(topic) for topic in topics]
         assigned: dict[TopicPartition, tuple[int, ...]] = {}
         gone: set[str] = set()
-        for topic, path, found in zip(
-            topics, paths, self._each(self._zk.get_if_exists, paths), strict=True
-        ):
+        for topic, path, found in zip(topics, paths, self._zk.get_all(paths), strict=True):
             if found is None:
                 gone.add(topic)
                 continue
@@ -358,9 +343,9 @@ class ControllerStore:
 
     def _delete_offsets(self, topic: str) -> None:
         """Delete what groups have committed to ZooKeeper for a topic."""
-        groups = self._children(znodes.CONSUMERS) or ()
+        groups = self._zk.children_if_exists(znodes.CONSUMERS)
         paths = [znodes.consumer_topic_offsets_path(group, topic) for group in groups]
-        for path, found in zip(paths, self._each(self._zk.exists, paths), strict=True):
+        for path, found in zip(paths, self._zk.get_all(paths), strict=True):
             if found is None:
                 continue
             try:
@@ -377,9 +362,9 @@ class ControllerStore:
         """Delete a node and its descendants, children first; repeats while nodes are added. A node
         ``leaf`` goes in the same transaction as the node itself."""
         while True:
-            paths = self._tree([path])
+            paths = self._tree(path)
             if leaf is not None:
-                paths[-1:-1] = self._tree([leaf])
+                paths[-1:-1] = self._tree(leaf)
             try:
                 for chunk in _chunks(paths, WRITES):
                     self._fenced([DeleteOp(node) for node in chunk])
@@ -387,19 +372,15 @@ class ControllerStore:
             except (NotEmptyError, NoNodeError):
                 logger.debug("%s changed while it was being deleted", path)
 
-    def _tree(self, level: Sequence[str]) -> list[str]:
-        """``level`` and its descendants, deepest nodes first; empty if it does not exist."""
+    def _tree(self, path: str) -> list[str]:
+        """A node and its descendants, deepest nodes first; empty if it does not exist."""
+        level = [] if self._zk.exists(path) is None else [path]
         found: list[str] = []
-        for path, names in zip(level, self._each(self._children, level), strict=True):
-            if names is not None:
-                found = [*self._tree([f"{path}/{name}" for name in names]), *found, path]
+        while level:
+            found = [*level, *found]
+            below = zip(level, self._zk.children_of_all(level), strict=True)
+            level = [f"{parent}/{name}" for parent, names in below for name in names]
         return found
-
-    def _children(self, path: str) -> list[str] | None:
-        try:
-            return self._zk.children(path)
-        except NoNodeError:
-            return None
 
     # Administrative requests
 
@@ -432,36 +413,8 @@ class ControllerStore:
         except NoNodeError:
             logger.debug("%s was gone already", znodes.PREFERRED_REPLICA_ELECTION)
 
-    # Bulk reads and writes
-
     def _fenced(self, ops: Sequence[Op]) -> list[Any]:
-        epoch = election.Epoch(self._context.epoch, self._context.epoch_zk_version)
-        return election.fenced(self._zk, epoch, ops)
-
-    def _each(self, read: Callable[[T], R], items: Collection[T]) -> list[R]:
-        """``read`` every item, many at a time: ZooKeeper answers in order but pipelined."""
-        if len(items) < 2:
-            return [read(item) for item in items]
-        waiting = list(enumerate(items))[::-1]
-        results: dict[int, R] = {}
-        failures: list[Exception] = []
-
-        def work() -> None:
-            while waiting and not failures:
-                index, item = waiting.pop()
-                try:
-                    results[index] = read(item)
-                except Exception as error:
-                    failures.append(error)
-
-        tasks = [
-            self._runtime.spawn("controller-reader", work) for _ in range(min(READERS, len(items)))
-        ]
-        for task in tasks:
-            task.join()
-        if failures:
-            raise failures[0]
-        return [results[index] for index in range(len(results))]
+        return election.fenced(self._zk, self._context.fence, ops)
 
 
 def _chunks(items: Sequence[T], size: int) -> Iterable[Sequence[T]]:

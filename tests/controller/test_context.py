@@ -7,6 +7,7 @@ import pytest
 from kafka08.common import Broker, TopicPartition
 from kafka08.controller.context import (
     ControllerContext,
+    ControllerStats,
     LeaderAndIsr,
     LiveBroker,
     PartitionAndReplica,
@@ -103,3 +104,12 @@ def test_texts_of_the_log_lines() -> None:
     state = LeaderAndIsr(1, 4, (1, 2), 7, 3)
     assert str(state) == "(Leader:1,ISR:1,2,LeaderEpoch:4,ControllerEpoch:7)"
     assert str(PartitionAndReplica("t", 0, 1)) == "[Topic=t,Partition=0,Replica=1]"
+
+
+@pytest.mark.scenario("ops-8")
+def test_terms_share_the_counts() -> None:
+    stats = ControllerStats()
+    first, second = ControllerContext(stats), ControllerContext(stats)
+    first.stats.unclean.mark()
+    second.stats.elections.record(0.1)
+    assert (stats.unclean.count, stats.elections.meter.count) == (1, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -202,7 +203,7 @@ def test_requests_of_a_zombie_are_refused() -> None:
     cluster.settle()
     assert active is not None
     cluster.forget_requests()
-    active.send_metadata([2], None)
+    active.term.send_metadata([2], None)
     cluster.deliver(1)
     (request,) = cluster.took(2, schemas.UpdateMetadataRequest)
     assert request.controller_epoch == 1
@@ -219,7 +220,7 @@ def test_session_expiry_stops_sending_at_once_and_elects_again() -> None:
     cluster.sessions[1].lose_session()
     cluster.settle()
     cluster.forget_requests()
-    active.send_metadata([2, 3], None)
+    active.term.send_metadata([2, 3], None)
     cluster.inbox(1).put(events.TopicsChanged(1))
     cluster.sessions[1].renew_session()
     old.session_expired()
@@ -358,13 +359,13 @@ def test_elections_read_nothing_that_is_known(monkeypatch: pytest.MonkeyPatch) -
     cluster.create_topic("t", [2, 3, 1], [3, 2, 1])
     read: list[str] = []
     session = cluster.sessions[1]
-    original = session.get_if_exists
+    original = session.get_all
 
-    def noted(path: str) -> Any:
-        read.append(path)
-        return original(path)
+    def noted(paths: Sequence[str], *watches: Any) -> Any:
+        read.extend(paths)
+        return original(paths, *watches)
 
-    monkeypatch.setattr(session, "get_if_exists", noted)
+    monkeypatch.setattr(session, "get_all", noted)
     cluster.kill(2)
     assert cluster.state(T0) == node(3, 1, 1, 3, 1)
     assert cluster.state(T1) == node(3, 1, 1, 3, 1)

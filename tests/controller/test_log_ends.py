@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import LATEST_TIME, Broker, TopicPartition
 from kafka08.controller.log_ends import TIMEOUT_MS, UNKNOWN, ReplicaLogEnds, fetch_log_ends
 from kafka08.protocol import schemas
 from tests.controller.cluster import Cluster
@@ -120,7 +120,8 @@ def ask(runtime: FakeRuntime, *told: dict[int, int]) -> tuple[ReplicaLogEnds, li
     left = list(told)
     log_ends = ReplicaLogEnds(
         runtime,
-        lambda broker, partitions: dict.fromkeys(partitions, left[0][broker.id]),
+        lambda broker, partitions, time: dict.fromkeys(partitions, left[0][broker.id]),
+        LATEST_TIME,
         lambda number, ends: answers.append((number, ends)),
     )
     for _ in told:
@@ -151,12 +152,14 @@ def test_a_fault_is_no_answer() -> None:
     runtime = FakeRuntime()
     answers: list[Any] = []
 
-    def fetch(broker: Broker, partitions: Any) -> Any:
+    def fetch(broker: Broker, partitions: Any, time: int) -> Any:
         if broker.id == 1:
             raise ValueError("a response that makes no sense")
         return {T0: 7}
 
-    log_ends = ReplicaLogEnds(runtime, fetch, lambda number, ends: answers.append(ends))
+    log_ends = ReplicaLogEnds(
+        runtime, fetch, LATEST_TIME, lambda number, ends: answers.append(ends)
+    )
     log_ends.ask({T0: [HOSTS[1], HOSTS[2]]})
     for task in runtime.tasks:
         try:

@@ -10,7 +10,6 @@ from kafka08.common import TopicPartition
 from kafka08.controller.context import ControllerContext, LeaderAndIsr, PartitionAndReplica
 from kafka08.controller.store import WRITES, ControllerStore
 from kafka08.errors import StaleControllerEpochError
-from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from zk import znodes
 from zk.errors import NoAuthError, NoNodeError, ZkConnectionError
@@ -29,7 +28,7 @@ class Case:
         self.events: list[Any] = []
         self.context = ControllerContext()
         self.store = ControllerStore(
-            self.session, WatchSet(self.session, self.events.append), self.context, FakeRuntime()
+            self.session, WatchSet(self.session, self.events.append), self.context
         )
         ensure_common_paths(self.session)
         self.server.put(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(EPOCH))

@@ -7,11 +7,11 @@ nodes, which are deleted with their session.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from zk.client import CheckOp, CreateOp, DeleteOp, Op, SessionState, SetOp, Stat
+from zk.client import NO_WATCHES, CheckOp, CreateOp, DeleteOp, Op, SessionState, SetOp, Stat
 from zk.errors import (
     BadVersionError,
     NodeExistsError,
@@ -297,9 +297,13 @@ class Session:
         except NoNodeError:
             return []
 
-    def get_all(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
+    def get_all(
+        self, paths: Sequence[str], watches: Mapping[str, Any] = NO_WATCHES
+    ) -> list[tuple[bytes, Stat] | None]:
         self._begin("get_all", "")
         nodes = self.server.nodes
+        for path in nodes.keys() & watches.keys():
+            self.server.watch(path, watches[path], children=False)
         return [(nodes[p].data, self.server.stat(p)) if p in nodes else None for p in paths]
 
     def children_of_all(self, paths: Sequence[str]) -> list[list[str]]:

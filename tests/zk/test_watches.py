@@ -40,6 +40,18 @@ def test_a_watch_fires_once_and_is_armed_by_the_next_read(
     assert posted == ["changed", "changed"]
 
 
+def test_many_nodes_are_read_at_once(
+    session: Session, posted: list[Any], watches: WatchSet
+) -> None:
+    session.server.put("/a", b"1")
+    assert watches.data_of_all({"/a": "first", "/b": "second"}) == [(b"1", 0), None]
+    assert watches.data("/a", "first") == (b"1", 0)
+    assert session.server.watched == 2
+    session.server.put("/a", b"2")
+    session.server.put("/b")
+    assert posted == ["first", "second"]
+
+
 def test_reading_twice_arms_once(session: Session, posted: list[Any], watches: WatchSet) -> None:
     session.server.put("/a")
     for _ in range(5):

@@ -12,9 +12,8 @@ import pytest
 
 from kafka08.cluster.partition import LeaderState, Partition
 from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
-from kafka08.controller.context import ControllerContext, LeaderAndIsr, LiveBroker
+from kafka08.controller.context import ControllerContext, ControllerStats, LeaderAndIsr, LiveBroker
 from kafka08.controller.states import PartitionState
-from kafka08.controller.stats import ControllerStats
 from kafka08.errors import NO_ERROR
 from kafka08.groups.records import Committed, GroupPartition
 from kafka08.message.compression import GZIP
