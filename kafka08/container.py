@@ -75,16 +75,16 @@ _DOTTED = ("autopurge", "server")
 ORDINAL = "ordinal"
 
 
-class StartError(Exception):
+class ContainerError(Exception):
     """Why there is nothing to start; one line."""
 
 
 def setting_name(variable: str) -> str:
     """KAFKA_LOG_DIRS is ``log.dirs``, ZOOKEEPER_TICK_TIME is ``tickTime``. In those of KAFKA, two
-    underscores are a hyphen and three are one. Raises StartError."""
+    underscores are a hyphen and three are one. Raises ContainerError."""
     prefix, _, rest = variable.partition("_")
     if not rest or rest.strip("_") != rest or "____" in rest:
-        raise StartError(f"{variable} does not name a setting")
+        raise ContainerError(f"{variable} does not name a setting")
     if prefix == "KAFKA":
         return re.sub("_+", lambda found: _MARKS[found[0]], rest.lower())
     first, *others = rest.lower().split("_")
@@ -94,7 +94,7 @@ def setting_name(variable: str) -> str:
 
 
 def settings(role: Role, environ: Mapping[str, str], host: str) -> dict[str, str]:
-    """The role's own and the environment's, which win. Raises StartError."""
+    """The role's own and the environment's, which win. Raises ContainerError."""
     found = dict(role.settings)
     for variable, value in sorted(environ.items()):
         if variable.startswith(role.prefix) and not _NO_SETTINGS.fullmatch(variable):
@@ -102,7 +102,7 @@ def settings(role: Role, environ: Mapping[str, str], host: str) -> dict[str, str
     if found.get("broker.id") == ORDINAL:
         number = re.search(r"-(\d+)$", host.split(".")[0])
         if number is None:
-            raise StartError(
+            raise ContainerError(
                 f"KAFKA_BROKER_ID is {ORDINAL}, but host {host} has no number at its end"
             )
         found["broker.id"] = number[1]
@@ -120,7 +120,7 @@ def line(key: str, value: str) -> str:
 
 
 def prepare(words: list[str], environ: Mapping[str, str], host: str, directory: Path) -> list[str]:
-    """The command of a role, whose files are made. Raises StartError and OSError."""
+    """The command of a role, whose files are made. Raises ContainerError and OSError."""
     role = ROLES[words[0]]
     base = Path(words[1]) if len(words) > 1 else Path(commands.HOME, "config", role.file)
     found = settings(role, environ, host)
@@ -193,7 +193,7 @@ def main() -> int:
         if words[0] in ROLES:
             words = prepare(words, os.environ, socket.gethostname(), DIRECTORY)
         os.execvpe(words[0], words, variables(os.environ, DIRECTORY))
-    except StartError as error:
+    except ContainerError as error:
         print(error, file=sys.stderr)
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else words[0]

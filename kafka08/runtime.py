@@ -14,9 +14,13 @@ import socket as stdlib_socket
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kafka08.errors import KafkaError
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+    from types import TracebackType
 
 T = TypeVar("T")
 Empty = stdlib_queue.Empty
@@ -53,21 +57,27 @@ class Event(Protocol):
 
 class Lock(Protocol):
     def __enter__(self) -> object: ...
-    def __exit__(self, *exc_info: Any) -> None: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...
     def acquire(self, blocking: bool = True) -> bool: ...
     def release(self) -> None: ...
 
 
-class Queue(Protocol):
+class Queue(Protocol[T]):
     """``get`` raises Empty and ``put`` raises Full once the timeout (seconds) has passed."""
 
-    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None: ...
-    def get(self, block: bool = True, timeout: float | None = None) -> Any: ...
+    def put(self, item: T, block: bool = True, timeout: float | None = None) -> None: ...
+    def get(self, block: bool = True, timeout: float | None = None) -> T: ...
     def empty(self) -> bool: ...
     def qsize(self) -> int: ...
 
 
-class Task(Protocol):
+class TaskHandle(Protocol):
     """A spawned thread or greenlet. Its owner joins it."""
 
     name: str
@@ -87,26 +97,26 @@ class Socket(Protocol):
     def close(self) -> None: ...
 
 
-class Connector(Protocol):
+class SocketConnector(Protocol):
     """Makes connections."""
 
     def connect(self, host: str, port: int, timeout: float) -> Socket:
         """A connected TCP socket with TCP_NODELAY and that timeout. Raises OSError."""
 
 
-class Runtime(Connector, Protocol):
+class Runtime(SocketConnector, Protocol):
     """The interface that the broker and clients run on."""
 
     clock: Clock
 
-    def spawn(self, name: str, function: Callable[..., object], *args: object) -> Task: ...
+    def spawn(self, name: str, function: Callable[..., object], *args: object) -> TaskHandle: ...
     def sleep(self, seconds: float) -> None: ...
     def event(self) -> Event: ...
     def lock(self) -> Lock:
         """Re-entrant."""
 
-    def queue(self, maxsize: int = 0) -> Queue: ...
-    def secured(self, sock: Any, context: Any, host: str) -> Socket:
+    def queue(self, maxsize: int = 0) -> Queue[T]: ...
+    def secured(self, sock: Any, context: SSLContext, host: str) -> Socket:
         """A socket for TLS over a connected one, with the same timeout; ``host`` is the name that
         the server must have. Raises OSError."""
 
@@ -117,9 +127,14 @@ class Runtime(Connector, Protocol):
         """Release the runtime's own threads."""
 
 
-def _connect(module: Any, host: str, port: int, timeout: float) -> Any:
+def _connect(
+    create_connection: Callable[[tuple[str, int], float], Socket],
+    host: str,
+    port: int,
+    timeout: float,
+) -> Socket:
     # The original's brokers and clients also take an IPv6 address in brackets.
-    sock = module.create_connection((host.removeprefix("[").removesuffix("]"), port), timeout)
+    sock = create_connection((host.removeprefix("[").removesuffix("]"), port), timeout)
     sock.setsockopt(stdlib_socket.IPPROTO_TCP, stdlib_socket.TCP_NODELAY, 1)
     return sock
 
@@ -143,7 +158,7 @@ class ThreadRuntime:
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock: Clock = clock or SystemClock()
 
-    def spawn(self, name: str, function: Callable[..., object], *args: object) -> Task:
+    def spawn(self, name: str, function: Callable[..., object], *args: object) -> TaskHandle:
         return _ThreadTask(name, function, args)
 
     def sleep(self, seconds: float) -> None:
@@ -155,13 +170,13 @@ class ThreadRuntime:
     def lock(self) -> Lock:
         return threading.RLock()
 
-    def queue(self, maxsize: int = 0) -> Queue:
+    def queue(self, maxsize: int = 0) -> Queue[T]:
         return stdlib_queue.Queue(maxsize)
 
-    def connect(self, host: str, port: int, timeout: float) -> Any:
-        return _connect(stdlib_socket, host, port, timeout)
+    def connect(self, host: str, port: int, timeout: float) -> Socket:
+        return _connect(stdlib_socket.create_connection, host, port, timeout)
 
-    def secured(self, sock: Any, context: Any, host: str) -> Any:
+    def secured(self, sock: Any, context: SSLContext, host: str) -> Socket:
         return context.wrap_socket(sock, server_hostname=host)
 
     def blocking(self, function: Callable[..., T], *args: object) -> T:
@@ -206,7 +221,7 @@ class GeventRuntime:
         self._pool = gevent.threadpool.ThreadPool(threads)
         self.clock: Clock = clock or SystemClock()
 
-    def spawn(self, name: str, function: Callable[..., object], *args: object) -> Task:
+    def spawn(self, name: str, function: Callable[..., object], *args: object) -> TaskHandle:
         greenlet = self._gevent.spawn(function, *args)
         greenlet.name = name
         return _GreenletTask(name, greenlet)
@@ -222,17 +237,18 @@ class GeventRuntime:
         lock: Lock = self._gevent.lock.RLock()
         return lock
 
-    def queue(self, maxsize: int = 0) -> Queue:
-        queue: Queue = self._gevent.queue.Queue(maxsize or None)
+    def queue(self, maxsize: int = 0) -> Queue[T]:
+        queue: Queue[T] = self._gevent.queue.Queue(maxsize or None)
         return queue
 
-    def connect(self, host: str, port: int, timeout: float) -> Any:
-        return _connect(self._gevent.socket, host, port, timeout)
+    def connect(self, host: str, port: int, timeout: float) -> Socket:
+        return _connect(self._gevent.socket.create_connection, host, port, timeout)
 
-    def secured(self, sock: Any, context: Any, host: str) -> Any:
+    def secured(self, sock: Any, context: SSLContext, host: str) -> Socket:
         import gevent.ssl
 
-        return gevent.ssl.SSLSocket(sock=sock, server_hostname=host, _context=context)
+        secured: Socket = gevent.ssl.SSLSocket(sock=sock, server_hostname=host, _context=context)
+        return secured
 
     def blocking(self, function: Callable[..., T], *args: object) -> T:
         # Errors are passed as values: gevent prints raised ones on stderr, with a traceback.
@@ -276,7 +292,7 @@ class Loop:
         self._runtime = runtime
         self._work = work
         self._backoff = backoff_ms / 1000
-        self._task: Task | None = None
+        self._task: TaskHandle | None = None
 
     def start(self) -> Loop:
         self._task = self._runtime.spawn(self.name, self._run)

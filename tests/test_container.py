@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka08 import commands, container
-from kafka08.container import ROLES, StartError, setting_name, settings
+from kafka08.container import ROLES, ContainerError, setting_name, settings
 from kafka08.settings import properties
 from kafka08.settings.broker import BrokerConfig
 
@@ -40,7 +40,7 @@ def test_a_variable_is_a_setting(variable: str, name: str) -> None:
 
 @pytest.mark.parametrize("variable", ["KAFKA_", "KAFKA__A", "KAFKA_A_", "KAFKA_A____B"])
 def test_a_variable_that_is_no_name_is_named(variable: str) -> None:
-    with pytest.raises(StartError, match=f"^{variable} does not name a setting$"):
+    with pytest.raises(ContainerError, match=f"^{variable} does not name a setting$"):
         setting_name(variable)
 
 
@@ -70,7 +70,7 @@ def test_an_id_from_the_host_name(host: str, number: str) -> None:
 
 @pytest.mark.parametrize("host", ["kafka", "kafka2", "kafka-x.a-1"])
 def test_a_host_name_without_a_number_is_named(host: str) -> None:
-    with pytest.raises(StartError, match=f"host {host} has no number at its end"):
+    with pytest.raises(ContainerError, match=f"host {host} has no number at its end"):
         settings(ROLES["broker"], {"KAFKA_BROKER_ID": "ordinal"}, host)
 
 

@@ -32,7 +32,7 @@ class Watchable(Protocol):
 class WatchSet:
     """The watches of one owner. ``post`` gets its events and must only enqueue them."""
 
-    def __init__(self, client: Watchable, post: Callable[[object], None]) -> None:
+    def __init__(self, client: Watchable, post: Callable[[Any], None]) -> None:
         self._client = client
         self._post = post
         self._armed: dict[tuple[str, str, Hashable], Watch] = {}

@@ -67,7 +67,7 @@ def works(cluster: Cluster) -> str:
 
 def told(state: State, topic: str, replicas: list[int], **changes: object) -> object:
     """A partition's state as a request carries it."""
-    found = schemas.PartitionState(
+    found = schemas.PartitionStateInfo(
         topic,
         0,
         state.controller_epoch,

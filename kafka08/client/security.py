@@ -12,7 +12,7 @@ from kafka08.common import PLAINTEXT, PROTOCOLS, SASL_SSL, SSL
 from kafka08.errors import ConfigError
 from kafka08.network.client_login import SaslConnector
 from kafka08.network.tls import SecureConnector, Tls, client_context
-from kafka08.runtime import Connector, GeventRuntime, Runtime, ThreadRuntime
+from kafka08.runtime import GeventRuntime, Runtime, SocketConnector, ThreadRuntime
 from kafka08.security import jaas
 from kafka08.security.sides import client_side
 from kafka08.settings.settings import PASSWORD, setting
@@ -43,7 +43,7 @@ PLAIN = ClientSecurity()
 class SecuredRuntime(ThreadRuntime):
     """Threads, and connections through ``connector``."""
 
-    def __init__(self, connector: Connector) -> None:
+    def __init__(self, connector: SocketConnector) -> None:
         super().__init__()
         self._connector = connector
 
@@ -54,7 +54,7 @@ class SecuredRuntime(ThreadRuntime):
 class SecuredGeventRuntime(GeventRuntime):
     """Greenlets, and connections through ``connector``."""
 
-    def __init__(self, connector: Connector) -> None:
+    def __init__(self, connector: SocketConnector) -> None:
         super().__init__()
         self._connector = connector
 
@@ -73,7 +73,7 @@ def runtime_for(settings: ClientSecurity, plain: Runtime | None = None) -> Runti
     return kind(connector)
 
 
-def connector_for(settings: ClientSecurity, plain: Runtime) -> Connector:
+def connector_for(settings: ClientSecurity, plain: Runtime) -> SocketConnector:
     """Connections of ``plain``, secured as the settings say; ``plain`` itself if they are not.
 
     Raises ConfigError.
@@ -85,7 +85,7 @@ def connector_for(settings: ClientSecurity, plain: Runtime) -> Connector:
         )
     if protocol == PLAINTEXT:
         return plain
-    connector: Connector = plain
+    connector: SocketConnector = plain
     if protocol in (SSL, SASL_SSL):
         connector = SecureConnector(plain, Tls(settings, client_context))
     if protocol == SSL:

@@ -15,7 +15,7 @@ from kafka08.protocol.schemas import (
     LEADER_DURING_DELETE,
     NO_LEADER,
     PartitionMetadata,
-    PartitionState,
+    PartitionStateInfo,
     TopicMetadata,
 )
 
@@ -37,10 +37,10 @@ class MetadataCache:
         self.announced = announced
         self.brokers: Mapping[int, Broker] = {}
         self.plain_brokers: Mapping[int, Broker] = {}
-        self._topics: dict[str, dict[int, PartitionState]] = {}
+        self._topics: dict[str, dict[int, PartitionStateInfo]] = {}
 
     def update(
-        self, partitions: Iterable[PartitionState], brokers: Iterable[Broker]
+        self, partitions: Iterable[PartitionStateInfo], brokers: Iterable[Broker]
     ) -> set[TopicPartition]:
         """Replace the brokers, merge the partitions; leader -2 removes a partition. Returns the
         partitions that are being deleted."""
@@ -107,7 +107,7 @@ class MetadataCache:
 
 
 def _later_partition_metadata(
-    state: PartitionState, brokers: Mapping[int, Broker]
+    state: PartitionStateInfo, brokers: Mapping[int, Broker]
 ) -> PartitionMetadata:
     has_leader = state.leader in brokers
     return PartitionMetadata(
@@ -121,7 +121,9 @@ def _later_partition_metadata(
     )
 
 
-def _partition_metadata(state: PartitionState, brokers: Mapping[int, Broker]) -> PartitionMetadata:
+def _partition_metadata(
+    state: PartitionStateInfo, brokers: Mapping[int, Broker]
+) -> PartitionMetadata:
     replicas = [replica for replica in state.replicas if replica in brokers]
     if state.leader not in brokers:
         return PartitionMetadata(

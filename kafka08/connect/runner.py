@@ -13,8 +13,7 @@ from kafka08.client.cluster import ClusterClient
 from kafka08.client.retry import Retry
 from kafka08.connect.interface import ConnectError, Context, JobTask, Task
 from kafka08.errors import KafkaError
-from kafka08.runtime import Event, Runtime
-from kafka08.runtime import Task as TaskHandle
+from kafka08.runtime import Event, Runtime, TaskHandle
 
 logger = logging.getLogger("org.apache.kafka.connect.runtime.WorkerTask")
 

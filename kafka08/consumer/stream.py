@@ -117,7 +117,7 @@ class KafkaStream:
 
     def __init__(
         self,
-        queue: Queue,
+        queue: Queue[Chunk | None],
         *,
         timeout_ms: int = -1,
         key_decoder: Decoder | None = None,
@@ -301,7 +301,7 @@ class KafkaStream:
         self._queue.put(None)
 
 
-def _drain(queue: Queue) -> None:
+def _drain(queue: Queue[Chunk | None]) -> None:
     try:
         while True:
             queue.get(block=False)

@@ -45,7 +45,7 @@ class ControllerBrokerRequestBatch:
         self._context = context
         self._controller_id = controller_id
         self._client_id = client_id
-        self._leader_and_isr: dict[int, dict[TopicPartition, schemas.PartitionState]] = {}
+        self._leader_and_isr: dict[int, dict[TopicPartition, schemas.PartitionStateInfo]] = {}
         # None means every partition that has a leader.
         self._metadata: dict[int, set[TopicPartition] | None] = {}
         self._metadata_for_all: set[TopicPartition] = set()
@@ -152,7 +152,7 @@ class ControllerBrokerRequestBatch:
             if partition in context.leadership
         ]
         # Most brokers get the same partitions, so the values are shared.
-        known: dict[TopicPartition, schemas.PartitionState] = {}
+        known: dict[TopicPartition, schemas.PartitionStateInfo] = {}
         for broker_id, wanted in targets.items():
             chosen = context.leadership if wanted is None else sorted(wanted)
             states = [*self._known_states(chosen, known), *deleted]
@@ -173,8 +173,8 @@ class ControllerBrokerRequestBatch:
     def _known_states(
         self,
         partitions: Iterable[TopicPartition],
-        known: dict[TopicPartition, schemas.PartitionState],
-    ) -> Iterable[schemas.PartitionState]:
+        known: dict[TopicPartition, schemas.PartitionStateInfo],
+    ) -> Iterable[schemas.PartitionStateInfo]:
         context = self._context
         for partition in partitions:
             state = context.leadership.get(partition)
@@ -208,8 +208,8 @@ class ControllerBrokerRequestBatch:
 
 def _partition_state(
     partition: TopicPartition, state: LeaderAndIsr, replicas: Iterable[int]
-) -> schemas.PartitionState:
-    return schemas.PartitionState(
+) -> schemas.PartitionStateInfo:
+    return schemas.PartitionStateInfo(
         partition.topic,
         partition.partition,
         state.controller_epoch,

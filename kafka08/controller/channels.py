@@ -16,7 +16,7 @@ from kafka08.common import Broker
 from kafka08.controller.batch import TRACE, Outgoing
 from kafka08.errors import ProtocolError
 from kafka08.network.channel import BrokerConnection
-from kafka08.runtime import Queue, Runtime, Task
+from kafka08.runtime import Queue, Runtime, TaskHandle
 
 logger = logging.getLogger("kafka.controller.RequestSendThread")
 manager_logger = logging.getLogger("kafka.controller.ControllerChannelManager")
@@ -44,9 +44,9 @@ class BrokerSender:
         self._answered = answered
         self._stopping = runtime.event()
         # Not bounded: with a full queue, a broker that hangs would block the controller.
-        self._queue: Queue = runtime.queue()
+        self._queue: Queue[Outgoing | None] = runtime.queue()
         self._runtime = runtime
-        self._task: Task | None = None
+        self._task: TaskHandle | None = None
 
     def start(self) -> None:
         name = f"Controller-{self._id}-to-broker-{self.broker.id}-send-thread"

@@ -19,7 +19,7 @@ from kafka08.controller.context import ControllerContext, ControllerStats
 from kafka08.controller.log_ends import FetchLogEnds
 from kafka08.errors import KafkaError, StaleControllerEpochError, UnknownError
 from kafka08.network.channel import BrokerConnection, Channel, Connectors
-from kafka08.runtime import Empty, Runtime, Task
+from kafka08.runtime import Empty, Queue, Runtime, TaskHandle
 from kafka08.settings.broker import BrokerConfig
 from zk import election
 from zk.client import ZkClient
@@ -88,7 +88,7 @@ class Controller:
         self._runtime = runtime
         self._peers = Peers(connect or self._channel, fetch_log_ends or self._log_ends)
         self._prefix = f"[Controller {broker.id}]: "
-        self._queue = runtime.queue()
+        self._queue: Queue[events.ControllerEvent] = runtime.queue()
         self._election_watches = WatchSet(zk, self._queue.put)
         self._term_watches = WatchSet(zk, self._queue.put)
         self.stats = ControllerStats()
@@ -101,7 +101,7 @@ class Controller:
         self._wake = runtime.event()
         self._retry = False
         self._finished = False
-        self._task: Task | None = None
+        self._task: TaskHandle | None = None
 
     # Called by the server
 

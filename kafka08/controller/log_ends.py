@@ -20,7 +20,7 @@ from kafka08.protocol.schemas import (
     OffsetsRequest,
     OffsetsTopic,
 )
-from kafka08.runtime import Connector, Runtime, Task
+from kafka08.runtime import Runtime, SocketConnector, TaskHandle
 
 logger = logging.getLogger("kafka.controller.KafkaController")
 
@@ -33,7 +33,7 @@ FetchLogEnds = Callable[[Broker, Sequence[TopicPartition], int], Mapping[TopicPa
 
 
 def fetch_log_ends(
-    connector: Connector,
+    connector: SocketConnector,
     broker: Broker,
     partitions: Sequence[TopicPartition],
     time: int = LATEST_TIME,
@@ -81,7 +81,7 @@ class ReplicaLogEnds:
         self._answered = answered
         self._number = 0
         self._asked: dict[TopicPartition, int] = {}  # the number of the last call
-        self._tasks: dict[tuple[int, int], Task] = {}  # by number and broker id
+        self._tasks: dict[tuple[int, int], TaskHandle] = {}  # by number and broker id
 
     def ask(self, replicas: Mapping[TopicPartition, Sequence[Broker]]) -> None:
         """Ask the brokers that host a partition's live replicas. Does not wait."""

@@ -16,10 +16,10 @@ from kafka08.errors import ProtocolError
 from kafka08.protocol import negotiation, requests, schemas
 from kafka08.protocol.codec import Buffer
 from kafka08.protocol.types import Struct
-from kafka08.runtime import Connector, Socket, ThreadRuntime
+from kafka08.runtime import Socket, SocketConnector, ThreadRuntime
 
 # How to connect to the broker with an id.
-Connectors = Callable[[int], Connector]
+Connectors = Callable[[int], SocketConnector]
 
 # 0.8.2.2 answers a failed ConsumerMetadata request with correlation id 0.
 _MAY_ANSWER_ZERO = schemas.ConsumerMetadataResponse
@@ -52,7 +52,7 @@ class Connect(Protocol):
         *,
         client_id: str | None = "",
         timeout_ms: int = 30000,
-        runtime: Connector | None = None,
+        runtime: SocketConnector | None = None,
         receive_buffer_bytes: int = 0,
         send_buffer_bytes: int = 0,
         api_versions: bool = False,
@@ -83,7 +83,7 @@ class Channel:
         *,
         client_id: str | None = "",
         timeout_ms: int = 30000,
-        runtime: Connector | None = None,
+        runtime: SocketConnector | None = None,
         receive_buffer_bytes: int = 0,
         send_buffer_bytes: int = 0,
         api_versions: bool = False,

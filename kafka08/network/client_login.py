@@ -20,7 +20,7 @@ from kafka08.protocol.later_schemas import (
 )
 from kafka08.protocol.requests import decode_response, encode_request
 from kafka08.protocol.types import Struct
-from kafka08.runtime import Connector, Socket
+from kafka08.runtime import Socket, SocketConnector
 from kafka08.security.mechanisms import LoginRefusedError, Side
 
 
@@ -31,7 +31,9 @@ class LoginError(ConnectionRefusedError):
 class SaslConnector:
     """Connects through ``connector`` and logs in. ``make`` gives the client's side of a login."""
 
-    def __init__(self, connector: Connector, mechanism: str, make: Callable[[], Side]) -> None:
+    def __init__(
+        self, connector: SocketConnector, mechanism: str, make: Callable[[], Side]
+    ) -> None:
         self._connector = connector
         self._mechanism = mechanism
         self._make = make

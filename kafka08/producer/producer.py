@@ -24,7 +24,7 @@ from kafka08.producer.event_handler import EventHandler, KeyedMessage
 from kafka08.producer.partitioners import Partitioner
 from kafka08.producer.scala_metrics import ScalaProducerMetrics
 from kafka08.producer.serializers import Encoder, encoder_named, partitioner_named
-from kafka08.runtime import Empty, Full, Queue, Runtime, Task
+from kafka08.runtime import Empty, Full, Queue, Runtime, TaskHandle
 
 logger = logging.getLogger("kafka.producer.Producer")
 thread_logger = logging.getLogger("kafka.producer.async.ProducerSendThread")
@@ -107,8 +107,8 @@ class Producer:
             self._runtime,
             metrics=self._metrics,
         )
-        self._queue: Queue | None = None
-        self._task: Task | None = None
+        self._queue: Queue[KeyedMessage | None] | None = None
+        self._task: TaskHandle | None = None
         if config.producer_type != SYNC:
             self._queue = self._runtime.queue(config.queue_buffering_max_messages)
             self._task = self._runtime.spawn(
@@ -136,7 +136,7 @@ class Producer:
             for message in messages:
                 self._enqueue(self._queue, message)
 
-    def _enqueue(self, queue: Queue, message: KeyedMessage) -> None:
+    def _enqueue(self, queue: Queue[KeyedMessage | None], message: KeyedMessage) -> None:
         if self._abandoned:
             raise ProducerClosedError()
         timeout_ms = self.config.queue_enqueue_timeout_ms
@@ -151,7 +151,7 @@ class Producer:
                 f"Event queue is full of unsent messages, could not send event: {message}"
             ) from None
 
-    def _drain(self, queue: Queue) -> None:
+    def _drain(self, queue: Queue[KeyedMessage | None]) -> None:
         """The sending task. It ends at the marker that ``close`` puts after the last message."""
         clock = self._runtime.clock
         batcher = Batcher(
@@ -223,7 +223,9 @@ class Producer:
                 self._abandon(self._queue)
             self._runtime.sleep(_POLL_S)
 
-    def _finish(self, queue: Queue, task: Task, deadline: float | None) -> None:
+    def _finish(
+        self, queue: Queue[KeyedMessage | None], task: TaskHandle, deadline: float | None
+    ) -> None:
         """End the sending task, after the last message if there is time."""
         if deadline is None:
             queue.put(None)
@@ -237,7 +239,7 @@ class Producer:
         self._abandon(queue)
         queue.put(None)
 
-    def _abandon(self, queue: Queue) -> None:
+    def _abandon(self, queue: Queue[KeyedMessage | None]) -> None:
         self._abandoned = True
         dropped = 0
         with contextlib.suppress(Empty):

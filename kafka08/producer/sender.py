@@ -22,7 +22,7 @@ from kafka08.producer.errors import DisconnectedError
 from kafka08.producer.kafka_config import KafkaProducerConfig, parse_acks, seconds
 from kafka08.producer.metrics import ProducerMetrics
 from kafka08.protocol import schemas
-from kafka08.runtime import Event, Loop, Runtime, Task
+from kafka08.runtime import Event, Loop, Runtime, TaskHandle
 
 logger = logging.getLogger("org.apache.kafka.clients.producer.internals.Sender")
 
@@ -40,7 +40,7 @@ class Link:
 
     def __init__(self, connection: PipelinedConnection) -> None:
         self.connection = connection
-        self.reader: Task | None = None
+        self.reader: TaskHandle | None = None
 
 
 class Lane:

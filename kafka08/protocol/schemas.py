@@ -335,8 +335,8 @@ class PaddedMetadataResponse(NamedTuple):
 # 4 LeaderAndIsr, 5 StopReplica, 6 UpdateMetadata, 7 ControlledShutdown: between brokers
 
 
-class PartitionState(NamedTuple):
-    """kafka.api.PartitionStateInfo, with topic and partition in front as on the wire."""
+class PartitionStateInfo(NamedTuple):
+    """As in kafka.api, with topic and partition in front as on the wire."""
 
     topic: string
     partition: int32
@@ -353,7 +353,7 @@ class LeaderAndIsrRequest(NamedTuple):
 
     controller_id: int32
     controller_epoch: int32
-    partitions: list[PartitionState]
+    partitions: list[PartitionStateInfo]
     leaders: Annotated[list[BrokerEndpoint], Doc("the live brokers that lead one of them")]
 
 
@@ -392,7 +392,7 @@ class UpdateMetadataRequest(NamedTuple):
 
     controller_id: int32
     controller_epoch: int32
-    partitions: list[PartitionState]
+    partitions: list[PartitionStateInfo]
     live_brokers: Annotated[list[BrokerEndpoint], Doc("replaces the list known before")]
 
 

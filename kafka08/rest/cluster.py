@@ -19,7 +19,7 @@ from kafka08.rest.errors import (
     partition_not_found,
     topic_not_found,
 )
-from kafka08.runtime import Empty, Runtime
+from kafka08.runtime import Empty, Queue, Runtime
 from zk import registry
 from zk.client import ZkClient
 
@@ -60,7 +60,7 @@ class Cluster:
         self._patience_s = config.simpleconsumer_pool_timeout_ms / 1000
         self._open = open_consumer
         self._protocol = protocol.upper()
-        self._free = runtime.queue()
+        self._free: Queue[bool] = runtime.queue()
         for _ in range(config.simpleconsumer_pool_size_max):
             self._free.put(True)
 

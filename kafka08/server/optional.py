@@ -14,7 +14,7 @@ from kafka08.common import SASL
 from kafka08.log.disk import DiskFailure
 from kafka08.metrics.registry import Registry
 from kafka08.network.server import Login
-from kafka08.runtime import Connector, Runtime
+from kafka08.runtime import Runtime, SocketConnector
 from kafka08.server.monitoring.health import Health
 from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class NoLogins:
     """Has the methods of ``LoginSettings`` that a broker calls."""
 
-    def connector(self, connector: Connector) -> Connector:
+    def connector(self, connector: SocketConnector) -> SocketConnector:
         return connector
 
     def credentials(self, *parts: object) -> None:

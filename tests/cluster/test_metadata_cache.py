@@ -4,13 +4,13 @@ import threading
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import Broker, TopicPartition
-from kafka08.protocol.schemas import PartitionMetadata, PartitionState
+from kafka08.protocol.schemas import PartitionMetadata, PartitionStateInfo
 
 ONE, TWO = Broker(1, "h1", 9092), Broker(2, "h2", 9093)
 
 
-def partition(topic: str, number: int, leader: int, *, isr: list[int]) -> PartitionState:
-    return PartitionState(topic, number, 1, leader, 0, isr, 0, [1, 2, 3])
+def partition(topic: str, number: int, leader: int, *, isr: list[int]) -> PartitionStateInfo:
+    return PartitionStateInfo(topic, number, 1, leader, 0, isr, 0, [1, 2, 3])
 
 
 def test_partitions_merge_and_brokers_replace() -> None:

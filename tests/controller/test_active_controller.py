@@ -31,7 +31,7 @@ def test_new_topic() -> None:
     assert cluster.state(T0) == node(2, 0, 1, 2, 3, 1)
     assert cluster.state(T1) == node(3, 0, 1, 3, 1, 2)
     assert cluster.version(T0) == 0
-    told = schemas.PartitionState("t", 0, 1, 2, 0, [2, 3, 1], 0, [2, 3, 1])
+    told = schemas.PartitionStateInfo("t", 0, 1, 2, 0, [2, 3, 1], 0, [2, 3, 1])
     for broker_id in cluster.brokers:
         assert cluster.states[broker_id][T0] == told
         assert cluster.metadata[broker_id].partition_count("t") == 2

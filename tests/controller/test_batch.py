@@ -36,8 +36,8 @@ def batch(context: ControllerContext) -> ControllerBrokerRequestBatch:
     return ControllerBrokerRequestBatch(context, 9, CLIENT)
 
 
-def wire(partition: TopicPartition, leader: int, replicas: list[int]) -> schemas.PartitionState:
-    return schemas.PartitionState(*partition, 3, leader, 5, replicas, 8, replicas)
+def wire(partition: TopicPartition, leader: int, replicas: list[int]) -> schemas.PartitionStateInfo:
+    return schemas.PartitionStateInfo(*partition, 3, leader, 5, replicas, 8, replicas)
 
 
 def sent(requests: list[Outgoing], kind: type) -> dict[int, list[object]]:
@@ -106,7 +106,7 @@ def test_every_round_names_the_partitions_being_deleted(
     context: ControllerContext, batch: ControllerBrokerRequestBatch
 ) -> None:
     context.topics_to_delete.add("u")
-    gone = schemas.PartitionState("u", 0, 3, -2, 0, [3, 1], 0, [3, 1])
+    gone = schemas.PartitionStateInfo("u", 0, 3, -2, 0, [3, 1], 0, [3, 1])
     for partitions in ((), None, [T0, U0]):
         batch.add_update_metadata([2], partitions)
         (outgoing,) = batch.drain()

@@ -47,7 +47,7 @@ class FakeCluster:
         self.channels: list[Channel] = []
         self.options: list[dict[str, Any]] = []  # of each channel
         self.controller_epochs: dict[int, int] = defaultdict(int)
-        self.states: dict[int, dict[TopicPartition, schemas.PartitionState]] = defaultdict(dict)
+        self.states: dict[int, dict[TopicPartition, schemas.PartitionStateInfo]] = defaultdict(dict)
         self.metadata: dict[int, MetadataCache] = defaultdict(
             lambda: MetadataCache(threading.Event())
         )

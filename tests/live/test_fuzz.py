@@ -80,8 +80,8 @@ def own(closed_port: int) -> list[bytes]:
     plain = memoryview(encode_set([(None, b"value"), (b"key", None), (b"", b"")]))
     sets = [plain, *(memoryview(wrapper(bytes(plain), codec)) for codec in (1, 2, 3))]
     state = (1, BROKER_ID, 5, [BROKER_ID], 0, [BROKER_ID])
-    led = s.PartitionState("victim", 0, *state)
-    followed = s.PartitionState("victim", 1, 1, 78, 5, [78], 0, [78, BROKER_ID])
+    led = s.PartitionStateInfo("victim", 0, *state)
+    followed = s.PartitionStateInfo("victim", 1, 1, 78, 5, [78], 0, [78, BROKER_ID])
     brokers = [s.BrokerEndpoint(78, "127.0.0.1", closed_port)]
     produces = [
         s.ProduceRequest(acks, 1, [s.ProduceTopic(FUZZ, [s.ProducePartition(p, data)])])
@@ -328,19 +328,19 @@ class Fuzz:
         answer = call(s.StopReplicaRequest(78, LAST_EPOCH, True, strays + fuzz))
         assert answer.error == 0 and {each.error for each in answer.partitions} == {0}
         states = [
-            s.PartitionState(FUZZ, number, 1, BROKER_ID, 0, [BROKER_ID], 0, [BROKER_ID])
+            s.PartitionStateInfo(FUZZ, number, 1, BROKER_ID, 0, [BROKER_ID], 0, [BROKER_ID])
             for number in range(2)
         ]
         answer = call(s.LeaderAndIsrRequest(78, LAST_EPOCH, states, [me]))
         assert [each.error for each in answer.partitions] == [0, 0]
         cached = call(s.MetadataRequest([])).topics
         gone = [
-            s.PartitionState(topic.topic, part.partition, 1, -2, 0, [], 0, [])
+            s.PartitionStateInfo(topic.topic, part.partition, 1, -2, 0, [], 0, [])
             for topic in cached
             if topic.topic not in KEPT
             for part in topic.partitions
         ]
-        check = s.PartitionState(CHECK, 0, 1, BROKER_ID, 0, [BROKER_ID], 0, [BROKER_ID])
+        check = s.PartitionStateInfo(CHECK, 0, 1, BROKER_ID, 0, [BROKER_ID], 0, [BROKER_ID])
         update = s.UpdateMetadataRequest(78, LAST_EPOCH, [check, *states, *gone], [me])
         assert call(update).error == 0
 

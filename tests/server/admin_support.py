@@ -16,7 +16,7 @@ from kafka08.common import Broker
 from kafka08.errors import ProtocolError
 from kafka08.protocol.registry import api_of
 from kafka08.protocol.requests import decode_response, encode_request
-from kafka08.protocol.schemas import LEADER_DURING_DELETE, PartitionState
+from kafka08.protocol.schemas import LEADER_DURING_DELETE, PartitionStateInfo
 from kafka08.server.access.room import AccessControl
 from kafka08.server.apis.group_members import DescribeGroupsApi
 from kafka08.server.cluster_view.originals import FORMATS
@@ -123,7 +123,7 @@ class AdminRig:
             else:
                 leader = 0
             states = [
-                PartitionState(topic, p, 1, leader or replicas[0], 0, replicas, 0, replicas)
+                PartitionStateInfo(topic, p, 1, leader or replicas[0], 0, replicas, 0, replicas)
                 for p, replicas in assignment.items()
             ]
             self.cache.update(states, self.brokers)

@@ -25,7 +25,7 @@ from kafka08.protocol.schemas import (
     FetchRequest,
     FetchTopic,
     LeaderAndIsrRequest,
-    PartitionState,
+    PartitionStateInfo,
     ProducePartition,
     ProduceRequest,
     ProduceTopic,
@@ -242,7 +242,7 @@ class Rig:
         assert answer == (0, [(topic, partition, 0)])
         return self.replicas.partitions[key]
 
-    def know(self, *states: PartitionState, brokers: Iterable[Any] = tuple(BROKERS)) -> None:
+    def know(self, *states: PartitionStateInfo, brokers: Iterable[Any] = tuple(BROKERS)) -> None:
         """Fill the metadata cache."""
         assert self.call(UpdateMetadataRequest(9, 1, list(states), list(brokers))) == (0,)
 
@@ -297,10 +297,10 @@ def partition_state(
     isr: Iterable[int] | None = None,
     zk_version: int = 0,
     controller_epoch: int = 1,
-) -> PartitionState:
+) -> PartitionStateInfo:
     replicas = list(replicas)
     isr = replicas if isr is None else list(isr)
-    return PartitionState(
+    return PartitionStateInfo(
         topic, partition, controller_epoch, leader, leader_epoch, isr, zk_version, replicas
     )
 

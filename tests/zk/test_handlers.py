@@ -13,7 +13,7 @@ import gevent.socket
 import pytest
 
 from kafka08.network.tls import client_context, server_context
-from kafka08.runtime import GeventRuntime, Runtime, Task, ThreadRuntime
+from kafka08.runtime import GeventRuntime, Runtime, TaskHandle, ThreadRuntime
 from kafka08.settings.tls import SslSettings
 from zk.handlers import handler
 
@@ -42,7 +42,7 @@ def begun() -> Iterator[Callable[[Runtime, str], int]]:
             location = str(TLS / f"{certificate}.pem")
             context = server_context(SslSettings(ssl_keystore_location=location))
             listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-            task: list[Task] = []
+            task: list[TaskHandle] = []
             stack.callback(lambda: task[0].join(10))
 
             def serve() -> None:

@@ -20,7 +20,7 @@ from kafka08.network.login import LoginFailed, Mechanisms, ServerLogin
 from kafka08.network.peer import Peer, Session
 from kafka08.network.server import Login
 from kafka08.protocol.later_schemas import ServedVersions
-from kafka08.runtime import Connector, Runtime
+from kafka08.runtime import Runtime, SocketConnector
 from kafka08.security import jaas
 from kafka08.security.mechanisms import Side
 from kafka08.security.plain import PLAIN, PlainServer
@@ -121,7 +121,7 @@ class LoginSettings:
     def inter_broker_mechanism(self) -> str:
         return self._config.sasl_mechanism_inter_broker_protocol.upper()
 
-    def connector(self, connector: Connector) -> Connector:
+    def connector(self, connector: SocketConnector) -> SocketConnector:
         """``connector``, and a login on each connection if the listener of brokers wants one."""
         if self.inter_broker is None:
             return connector

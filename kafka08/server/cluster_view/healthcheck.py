@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable
 
 from kafka08.errors import KafkaError
-from kafka08.runtime import Empty, Loop, Runtime
+from kafka08.runtime import Empty, Loop, Queue, Runtime
 from zk.client import SessionState, ZkClient
 
 logger = logging.getLogger("kafka.server.KafkaHealthcheck")
@@ -41,7 +41,7 @@ class KafkaHealthcheck:
         self._clock = runtime.clock
         self._expired = expired
         self._fence = fence
-        self._queue = runtime.queue()
+        self._queue: Queue[SessionState | None] = runtime.queue()
         self._away_since: float | None = None
         self._loop = Loop(runtime, "zookeeper-session", self.step)
         zk.on_state(self._queue.put)

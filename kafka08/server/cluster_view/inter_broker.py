@@ -6,13 +6,13 @@ from typing import Any
 
 from kafka08.common import Endpoint
 from kafka08.network.channel import Connectors
-from kafka08.runtime import Connector
+from kafka08.runtime import SocketConnector
 from kafka08.server.cluster_view.registrations import Registrations
 from kafka08.settings.listeners import Listeners
 
 
 def connectors(
-    connector: Connector, registrations: Registrations, listeners: Listeners
+    connector: SocketConnector, registrations: Registrations, listeners: Listeners
 ) -> Connectors:
     """How to connect to other brokers: to the addresses that the controller names, or to those of
     the listener between brokers."""
@@ -25,13 +25,13 @@ class InterBroker:
     """``listener``: the listener between brokers, of which name and protocol count."""
 
     def __init__(
-        self, connector: Connector, registrations: Registrations, listener: Endpoint
+        self, connector: SocketConnector, registrations: Registrations, listener: Endpoint
     ) -> None:
         self._connector = connector
         self._registrations = registrations
         self._listener = listener
 
-    def to(self, broker_id: int) -> Connector:
+    def to(self, broker_id: int) -> SocketConnector:
         """Connects to that broker, whatever address it is given."""
         return _ToBroker(self, broker_id)
 

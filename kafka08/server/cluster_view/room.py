@@ -10,7 +10,7 @@ from kafka08 import admin
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import TopicPartition
 from kafka08.log.log import Log
-from kafka08.runtime import Connector, Runtime
+from kafka08.runtime import Runtime, SocketConnector
 from kafka08.server.apis.admin import (
     AlterConfigsApi,
     CreatePartitionsApi,
@@ -52,7 +52,7 @@ class ClusterView(Room):
         cache: MetadataCache,
         logs: Mapping[TopicPartition, Log],
         tell_modern: Callable[[frozenset[int]], None],
-        connector: Connector,
+        connector: SocketConnector,
         mutations: MutationQuota,
     ) -> None:
         self._config = config

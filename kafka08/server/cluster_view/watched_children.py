@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from logging import Logger
 
-from kafka08.runtime import Loop, Runtime
+from kafka08.runtime import Loop, Queue, Runtime
 from zk.client import ZkClient
 from zk.errors import ZkError
 from zk.watches import WatchSet
@@ -35,7 +35,7 @@ class WatchedChildren:
         self._read = read
         self._logger = logger
         self._warning = warning
-        self._queue = runtime.queue()
+        self._queue: Queue[object] = runtime.queue()
         self._watches = WatchSet(zk, self._queue.put)
         self._loop = Loop(runtime, task, self.step)
 

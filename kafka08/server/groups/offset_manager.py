@@ -41,7 +41,7 @@ from kafka08.log.disk import is_shortage
 from kafka08.log.log import Log, LogAppendInfo
 from kafka08.message.entry import Message, TimedMessage
 from kafka08.message.sets import encode_set, iter_messages
-from kafka08.runtime import Runtime, Task
+from kafka08.runtime import Runtime, TaskHandle
 from kafka08.server.groups.coordinator import GroupCoordinator
 from kafka08.server.groups.group import Group
 from kafka08.server.replication.acks import await_acks
@@ -90,7 +90,7 @@ class OffsetManager:
         self._cache: dict[int, dict[str, dict[GroupPartition, _Cached]]] = {}
         # Partitions being loaded, each with the leader epoch the load belongs to.
         self._loading: dict[int, int] = {}
-        self._loads: dict[tuple[int, int], Task] = {}  # by partition and leader epoch
+        self._loads: dict[tuple[int, int], TaskHandle] = {}  # by partition and leader epoch
         # Partitions deleted while one of the offsets topic is being loaded, by the latter's number.
         self._deleted: dict[int, set[TopicPartition]] = {}
         self._stopping = runtime.event()

@@ -30,7 +30,7 @@ from kafka08.protocol.schemas import (
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
     PartitionError,
-    PartitionState,
+    PartitionStateInfo,
     StopReplicaRequest,
     StopReplicaResponse,
     UpdateMetadataRequest,
@@ -139,7 +139,7 @@ class Roles:
 
     def _change_role(
         self,
-        state: PartitionState,
+        state: PartitionStateInfo,
         brokers: Mapping[int, Broker],
         configs: Mapping[str, LogConfig],
     ) -> int:
@@ -207,7 +207,7 @@ class Roles:
         state_change_logger.debug("Broker %d leads %s", self._broker_id, partition.topic_partition)
 
     def _make_follower(
-        self, partition: Partition, state: PartitionState, leader: Broker | None
+        self, partition: Partition, state: PartitionStateInfo, leader: Broker | None
     ) -> None:
         was_leader = partition.is_leader
         key = partition.topic_partition
@@ -280,7 +280,7 @@ class Roles:
             self._replicas.unblock_delayed_requests(key)
 
 
-def _is_legal(state: PartitionState) -> bool:
+def _is_legal(state: PartitionStateInfo) -> bool:
     """Whether a directory may be named after the partition; a peer can send any name."""
     try:
         validate_topic(state.topic)
@@ -289,7 +289,7 @@ def _is_legal(state: PartitionState) -> bool:
     return state.partition >= 0
 
 
-def _leader_state(state: PartitionState) -> LeaderState:
+def _leader_state(state: PartitionStateInfo) -> LeaderState:
     return LeaderState(
         state.leader,
         state.leader_epoch,

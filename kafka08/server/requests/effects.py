@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kafka08.cluster.partition import Partition
 from kafka08.log.log import Log
-from kafka08.runtime import Runtime
+from kafka08.runtime import Queue, Runtime
 
 
 class Rolled(NamedTuple):
@@ -24,8 +24,8 @@ class Effects:
     """Two queues. After ``stop_*`` the next take from that queue returns None."""
 
     def __init__(self, runtime: Runtime) -> None:
-        self._rolled = runtime.queue()
-        self._isr_changes = runtime.queue()
+        self._rolled: Queue[Rolled | None] = runtime.queue()
+        self._isr_changes: Queue[Partition | None] = runtime.queue()
         self._queued: set[Partition] = set()
 
     def rolled(self, log: Log) -> None:
@@ -34,8 +34,7 @@ class Effects:
 
     def take_rolled(self) -> Rolled | None:
         """Wait for the next one."""
-        found: Rolled | None = self._rolled.get()
-        return found
+        return self._rolled.get()
 
     def stop_rolled(self) -> None:
         self._rolled.put(None)
@@ -48,7 +47,7 @@ class Effects:
 
     def take_isr_change(self, timeout: float) -> Partition | None:
         """Wait for the next partition. Raises Empty after ``timeout`` seconds."""
-        found: Partition | None = self._isr_changes.get(timeout=timeout)
+        found = self._isr_changes.get(timeout=timeout)
         if found is not None:
             self._queued.discard(found)
         return found

@@ -15,7 +15,7 @@ from kafka08.network.hosts import canonical_host_name
 from kafka08.network.server import Listener, Login, Server
 from kafka08.network.tls import SecureConnector, Tls, client_context, server_context
 from kafka08.protocol.later_schemas import ServedVersions
-from kafka08.runtime import Clock, Connector, Runtime, Scheduler
+from kafka08.runtime import Clock, Runtime, Scheduler, SocketConnector
 from kafka08.security.names import mapping
 from kafka08.server import optional
 from kafka08.server.part import Room
@@ -108,7 +108,7 @@ class Certificates:
             own = config.of_listener(listeners.inter_broker.listener)
             self._client = Tls(own, client_context)
 
-    def connector(self, runtime: Runtime) -> Connector:
+    def connector(self, runtime: Runtime) -> SocketConnector:
         """Connects to the listener between brokers."""
         return runtime if self._client is None else SecureConnector(runtime, self._client)
 

@@ -47,8 +47,8 @@ class LongWork:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._small = runtime.queue()
-        self._large = runtime.queue()
+        self._small: Queue[None] = runtime.queue()
+        self._large: Queue[None] = runtime.queue()
         for _ in range(_SMALL_PLACES):
             self._small.put(None)
         self._large.put(None)
@@ -67,7 +67,7 @@ class LongWork:
                     raise
         return self._at(self._large, work, room)
 
-    def _at(self, places: Queue, work: Callable[[int], T], room: int) -> T:
+    def _at(self, places: Queue[None], work: Callable[[int], T], room: int) -> T:
         places.get()
         try:
             return self._runtime.blocking(work, room)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from kafka08.common import TRACE, TopicPartition
 from kafka08.protocol import group_schemas, schemas
-from kafka08.protocol.schemas import Message, PartitionState, RequestHeader
+from kafka08.protocol.schemas import Message, PartitionStateInfo, RequestHeader
 from kafka08.protocol.types import fields_of
 
 apis_logger = logging.getLogger("kafka.server.KafkaApis")
@@ -141,7 +141,7 @@ def _brokers(brokers: Iterable[schemas.BrokerEndpoint]) -> str:
     return _list(f"id:{each.node_id},host:{each.host},port:{each.port}" for each in brokers)
 
 
-def _state(state: PartitionState) -> str:
+def _state(state: PartitionStateInfo) -> str:
     return (
         f"(LeaderAndIsrInfo:(Leader:{state.leader},ISR:{_list(state.isr)},"
         f"LeaderEpoch:{state.leader_epoch},ControllerEpoch:{state.controller_epoch}),"

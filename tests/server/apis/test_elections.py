@@ -10,7 +10,7 @@ import pytest
 from kafka08 import admin
 from kafka08.errors import LaterCode
 from kafka08.protocol import admin_schemas as a
-from kafka08.protocol.schemas import PartitionState
+from kafka08.protocol.schemas import PartitionStateInfo
 from tests.server.admin_support import AdminRig
 
 
@@ -21,7 +21,7 @@ def rig(tmp_path: Path) -> AdminRig:
 
 def state(rig: AdminRig, leader: int, isr: list[int]) -> None:
     """t-0 has the replicas 2 and 1."""
-    rig.cache.update([PartitionState("t", 0, 1, leader, 0, isr, 0, [2, 1])], rig.brokers)
+    rig.cache.update([PartitionStateInfo("t", 0, 1, leader, 0, isr, 0, [2, 1])], rig.brokers)
 
 
 def elect(rig: AdminRig, *partitions: int, kind: int = 0, version: int = 1) -> Any:

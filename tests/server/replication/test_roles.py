@@ -15,7 +15,7 @@ from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import (
     ControlledShutdownRequest,
     LeaderAndIsrRequest,
-    PartitionState,
+    PartitionStateInfo,
     StopReplicaPartition,
     StopReplicaRequest,
     UpdateMetadataRequest,
@@ -26,7 +26,7 @@ from zk.errors import ZkConnectionError
 T = TopicPartition("t", 0)
 
 
-def roles(rig: Rig, *states: PartitionState, epoch: int = 1, leaders: Any = BROKERS) -> Any:
+def roles(rig: Rig, *states: PartitionStateInfo, epoch: int = 1, leaders: Any = BROKERS) -> Any:
     """(error, {(topic, partition): error}) of a LeaderAndIsr request."""
     answer = rig.call(LeaderAndIsrRequest(9, epoch, list(states), leaders))
     return answer.error, {(topic, number): error for topic, number, error in answer.partitions}

@@ -11,7 +11,7 @@ import pytest
 
 from kafka08.common import TRACE
 from kafka08.protocol import group_schemas, schemas
-from kafka08.protocol.schemas import BrokerEndpoint, PartitionState, RequestHeader
+from kafka08.protocol.schemas import BrokerEndpoint, PartitionStateInfo, RequestHeader
 from kafka08.server.requests import request_log
 from kafka08.server.requests.dispatch import Dispatcher
 from kafka08.server.requests.request_log import describe
@@ -19,7 +19,7 @@ from tests.fakes.runtime import FakeRuntime
 
 ADDRESS = "10.0.0.7:40001"
 OPENING = "Version: 0; CorrelationId: 5; ClientId: c"
-STATE = PartitionState("t", 0, 3, 1, 2, [1, 2], 4, [1, 2])
+STATE = PartitionStateInfo("t", 0, 3, 1, 2, [1, 2], 4, [1, 2])
 PRINTED = (
     "(LeaderAndIsrInfo:(Leader:1,ISR:1,2,LeaderEpoch:2,ControllerEpoch:3),"
     "ReplicationFactor:2),AllReplicas:1,2)"
