@@ -20,7 +20,7 @@ if missing():
 
 from pyspark.sql import SparkSession
 
-from kafka08.connect.database import DatabaseError, Query
+from kafka08.connect.database import DatabaseError, Query, TableChange
 from kafka08.connect.interface import ConnectError, Context, RetriableError, SinkRecord
 from kafka08.connect.jdbc import JdbcSinkTask, JdbcSourceTask
 from kafka08.connect.spark_database import SparkDatabase
@@ -87,10 +87,10 @@ def test_values_of_all_types(base: SparkDatabase) -> None:
     # And back, into the same types.
     base.execute(["CREATE TABLE copied AS SELECT * FROM t WITH NO DATA"])
     columns = base.columns("copied")
-    base.replace("copied", columns, ["ID"], [first, second])
-    base.replace("copied", columns, ["ID"], [first, {**second, "NAME": "new"}])
+    base.replace(TableChange("copied", columns, ["ID"], [first, second]))
+    base.replace(TableChange("copied", columns, ["ID"], [first, {**second, "NAME": "new"}]))
     assert rows(base, "copied") == [first, {**second, "NAME": "new"}]
-    base.replace("copied", ["ID"], ["ID"], [], [{"ID": 1}])
+    base.replace(TableChange("copied", ["ID"], ["ID"], [], [{"ID": 1}]))
     assert [row["ID"] for row in rows(base, "copied")] == [2]
 
 

@@ -43,6 +43,17 @@ class Query(NamedTuple):
     delay_ms: int = 0
 
 
+class TableChange(NamedTuple):
+    """``rows`` replace those with equal keys (without ``keys`` they are inserted), and rows with
+    the keys of ``gone`` are deleted."""
+
+    table: str
+    columns: Sequence[str]
+    keys: Sequence[str]
+    rows: Sequence[Row]
+    gone: Sequence[Row] = ()
+
+
 class Database(Protocol):
     """One connection, for one task. All methods may raise DatabaseError."""
 
@@ -55,16 +66,8 @@ class Database(Protocol):
     def rows(self, query: Query) -> Iterator[Row]:
         """The rows of a query, in the order of its columns."""
 
-    def replace(
-        self,
-        table: str,
-        columns: Sequence[str],
-        keys: Sequence[str],
-        rows: Sequence[Row],
-        gone: Sequence[Row] = (),
-    ) -> None:
-        """Write in one transaction: rows replace those with equal keys (without ``keys`` they are
-        inserted), and rows with the keys of ``gone`` are deleted."""
+    def replace(self, change: TableChange) -> None:
+        """In one transaction."""
 
     def close(self) -> None: ...
 

@@ -21,6 +21,7 @@ from kafka08.connect.database import (
     Position,
     Query,
     Row,
+    TableChange,
     create_table,
     database_class,
 )
@@ -356,7 +357,7 @@ class JdbcSinkTask(JdbcTask, SinkTask):
         names = self._names(database, table, rows, columns, keys)
         own, removed = ([{names[c]: v for c, v in r.items()} for r in rs] for rs in (rows, gone))
         replaced = [names[key] for key in keys] if upsert else []
-        database.replace(table, list(names.values()), replaced, own, removed)
+        database.replace(TableChange(table, list(names.values()), replaced, own, removed))
 
     def _names(
         self,

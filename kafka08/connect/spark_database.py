@@ -29,7 +29,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from kafka08.connect.database import DatabaseError, Query, Row, quoted, table_name
+from kafka08.connect.database import DatabaseError, Query, Row, TableChange, quoted, table_name
 from kafka08.connect.interface import ConnectError, Value
 from kafka08.spark.errors import JobError
 from kafka08.spark.hadoop import Java
@@ -139,28 +139,14 @@ class SparkDatabase:
 
     # --- writing
 
-    def replace(
-        self,
-        table: str,
-        columns: Sequence[str],
-        keys: Sequence[str],
-        rows: Sequence[Row],
-        gone: Sequence[Row] = (),
-    ) -> None:
-        if gone:
-            self._merge(table, keys, keys, gone, insert=False)
-        if rows:
-            self._merge(table, columns, keys, rows, insert=True)
+    def replace(self, change: TableChange) -> None:
+        if change.gone:
+            self._merge(change._replace(columns=change.keys, rows=change.gone), insert=False)
+        if change.rows:
+            self._merge(change, insert=True)
 
-    def _merge(
-        self,
-        table: str,
-        columns: Sequence[str],
-        keys: Sequence[str],
-        rows: Sequence[Row],
-        *,
-        insert: bool,
-    ) -> None:
+    def _merge(self, change: TableChange, *, insert: bool) -> None:
+        table, columns, keys, rows, _ = change
         stage = self._stage(table)
         self.execute([f"DELETE FROM {stage}"])
         with _errors():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from kafka08.connect.database import DatabaseError, Query, Row, quoted, table_name
+from kafka08.connect.database import DatabaseError, Query, Row, TableChange, quoted, table_name
 from kafka08.connect.interface import Value
 
 
@@ -44,14 +44,8 @@ class SqliteDatabase:
             for row in self._connection.execute(sql, values):
                 yield dict(row)
 
-    def replace(
-        self,
-        table: str,
-        columns: Sequence[str],
-        keys: Sequence[str],
-        rows: Sequence[Row],
-        gone: Sequence[Row] = (),
-    ) -> None:
+    def replace(self, change: TableChange) -> None:
+        table, columns, keys, rows, gone = change
         where = " AND ".join(f"{quoted(key)} = ?" for key in keys)
         names, marks = ", ".join(map(quoted, columns)), ", ".join("?" for _ in columns)
         many = self._connection.executemany

@@ -327,10 +327,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             [topic for topic in args.topics.split(",") if topic],
             args.root,
             format=args.format,
-            bucket=args.bucket,
-            timestamp_field=args.timestamp_field,
-            max_messages=args.max_messages,
-            fail_on_data_loss=not args.ignore_data_loss,
+            **{name: getattr(args, name) for name in UnloadOptions.settings()},
         )
         if run is None:
             print("Nothing new")
@@ -359,7 +356,7 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("--bucket", choices=BUCKETS, default="hour")
         sub.add_argument("--timestamp-field", default="", help="field of JSON values with the time")
         sub.add_argument("--max-messages", type=int, default=0, help="about the most of one run")
-        sub.add_argument("--ignore-data-loss", action="store_true")
+        sub.add_argument("--ignore-data-loss", action="store_false", dest="fail_on_data_loss")
     return parser
 
 

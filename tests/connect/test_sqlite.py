@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka08.connect.database import DatabaseError
+from kafka08.connect.database import DatabaseError, TableChange
 from kafka08.connect.sqlite import SqliteDatabase
 
 
@@ -34,21 +34,21 @@ def test_columns(database: SqliteDatabase) -> None:
 
 
 def test_rows_replace_those_of_the_same_key(database: SqliteDatabase) -> None:
-    database.replace("t", ["id", "name"], ["id"], rows((1, "a"), (2, "b"), (3, "c")))
-    database.replace("t", ["id", "name"], ["id"], rows((2, "B")), gone=rows((3, None)))
+    database.replace(TableChange("t", ["id", "name"], ["id"], rows((1, "a"), (2, "b"), (3, "c"))))
+    database.replace(TableChange("t", ["id", "name"], ["id"], rows((2, "B")), gone=rows((3, None))))
     assert stored(database) == [(1, "a"), (2, "B")]
 
 
 def test_without_keys_rows_are_added(database: SqliteDatabase) -> None:
     for _ in range(2):
-        database.replace("t", ["id", "name"], [], rows((1, "a")))
+        database.replace(TableChange("t", ["id", "name"], [], rows((1, "a"))))
     assert stored(database) == [(1, "a")] * 2
 
 
 def test_a_write_is_whole_or_not_at_all(database: SqliteDatabase) -> None:
-    database.replace("t", ["id", "name"], ["id"], rows((1, "a")))
+    database.replace(TableChange("t", ["id", "name"], ["id"], rows((1, "a"))))
     with pytest.raises(DatabaseError, match="NOT NULL"):
-        database.replace("t", ["id", "name"], ["id"], rows((1, "b"), (2, None)))
+        database.replace(TableChange("t", ["id", "name"], ["id"], rows((1, "b"), (2, None))))
     assert stored(database) == [(1, "a")]
     with pytest.raises(DatabaseError):
         database.execute(["DELETE FROM t", "no sql"])
@@ -57,7 +57,7 @@ def test_a_write_is_whole_or_not_at_all(database: SqliteDatabase) -> None:
 
 def test_numbers_beyond_64_bits(database: SqliteDatabase) -> None:
     with pytest.raises(DatabaseError, match="too large"):
-        database.replace("t", ["id", "name"], ["id"], rows((1 << 63, "a")))
+        database.replace(TableChange("t", ["id", "name"], ["id"], rows((1 << 63, "a"))))
     assert stored(database) == []
 
 
