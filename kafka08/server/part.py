@@ -25,7 +25,7 @@ class Room:
 
     def handlers(self) -> list[Handler]:
         """Of the APIs that are served here. Which of them a broker serves depends on its settings
-        (``requests.room``)."""
+        (``rooms``)."""
         return []
 
     def add_metrics(self, registry: Registry) -> None:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import Broker
 from kafka08.controller.controller import Controller
 from kafka08.log.manager import LogManager
 from kafka08.metrics.registry import Registry
+from kafka08.protocol.registry import APIS, ORIGINAL_APIS, Apis, served_by
 from kafka08.runtime import Runtime, Scheduler
 from kafka08.server.access.room import AccessControl
-from kafka08.server.apis.versions import LoginVersions
+from kafka08.server.apis.versions import ApiVersionsApi, LoginVersions
 from kafka08.server.cluster_view.config_changes import ConfigChanges
+from kafka08.server.cluster_view.originals import Originals
 from kafka08.server.cluster_view.room import ClusterView
 from kafka08.server.groups.room import ConsumerGroups
 from kafka08.server.monitoring import broker_metrics
+from kafka08.server.part import Room
 from kafka08.server.quotas.quotas import Quotas
 from kafka08.server.replication.room import Replication, fetchers_of
-from kafka08.server.requests.dispatch import Dispatcher
+from kafka08.server.requests.dispatch import Dispatcher, Handler, last_versions
 from kafka08.server.requests.effects import Effects
 from kafka08.server.requests.listeners import Listening
-from kafka08.server.requests.room import apis_of, handlers_of
 from kafka08.server.storage.room import Storage
 from kafka08.settings.broker import BrokerConfig
 from zk import entities
@@ -108,3 +110,16 @@ class Rooms:
             self.access.load,
             self.view.registrations.session_expired,
         ]
+
+
+def apis_of(config: BrokerConfig) -> Apis:
+    return APIS if config.api_versions_enable else ORIGINAL_APIS
+
+
+def handlers_of(config: BrokerConfig, rooms: Iterable[Room], originals: Originals) -> list[Handler]:
+    """The handlers of ``apis_of``; with api.versions.enable also that of ApiVersions."""
+    apis = apis_of(config)
+    handlers = [each for room in rooms for each in room.handlers() if each.key in apis]
+    if config.api_versions_enable:
+        handlers.append(ApiVersionsApi(served_by(apis, last_versions(handlers)), originals))
+    return handlers

@@ -26,7 +26,7 @@ from kafka08.server.optional import NoLogins
 from kafka08.server.part import Room
 from kafka08.server.quotas.throttle import MutationQuota
 from kafka08.server.requests.dispatch import Dispatcher, Handler
-from kafka08.server.requests.room import apis_of, handlers_of
+from kafka08.server.rooms import apis_of, handlers_of
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session

@@ -41,7 +41,7 @@ from kafka08.server.quotas.throttle import MutationQuota
 from kafka08.server.replication.room import Replication
 from kafka08.server.requests.dispatch import Dispatcher
 from kafka08.server.requests.effects import Effects
-from kafka08.server.requests.room import apis_of, handlers_of
+from kafka08.server.rooms import apis_of, handlers_of
 from kafka08.server.storage.room import Storage
 from kafka08.settings.broker import BrokerConfig
 from kafka08.settings.topic import LogConfig

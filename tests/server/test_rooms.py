@@ -8,10 +8,16 @@ from typing import Any
 import pytest
 
 from kafka08.metrics.registry import Registry
-from kafka08.protocol.registry import APIS, ORIGINAL_APIS, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from kafka08.protocol.registry import (
+    API_VERSIONS,
+    APIS,
+    ORIGINAL_APIS,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
+)
 from kafka08.runtime import Scheduler
 from kafka08.server.requests.listeners import Listening
-from kafka08.server.rooms import Rooms
+from kafka08.server.rooms import Rooms, apis_of, handlers_of
 from tests.fakes.runtime import FakeRuntime
 from tests.server.support import Rig
 
@@ -64,3 +70,14 @@ def test_metrics_and_timers_of_all_rooms(rooms: Rooms) -> None:
         "refused-partitions",
         "offsets-expiration",
     ]
+
+
+@pytest.mark.parametrize(("later", "table"), [(False, ORIGINAL_APIS), (True, APIS)])
+def test_the_settings_choose_among_the_handlers(
+    make_rig: Callable[..., Rig], later: bool, table: object
+) -> None:
+    rig = make_rig(later=later)
+    assert apis_of(rig.config) is table
+    keys = {each.key for each in handlers_of(rig.config, rig.rooms, rig.rooms[1].originals)}
+    assert keys <= apis_of(rig.config).keys()
+    assert (API_VERSIONS in keys) is later

@@ -85,16 +85,23 @@ class _TopicChanges:
         self._runtime = runtime
         self._quota = quota
 
+    def _answer(self, outcomes: Mapping[str, AdminOutcome], pause_ms: int) -> Message:
+        """The API's answer. ``pause_ms``: what the quota causes."""
+        raise NotImplementedError
+
+    def failure(self, header: RequestHeader, request: Message, code: int) -> Message:
+        names = [each if isinstance(each, str) else each.topic for each in request.topics]
+        return self._answer(dict.fromkeys(names, AdminOutcome(code)), 0)
+
     def _changed(
         self,
         header: RequestHeader,
         acts: Mapping[str, Callable[[], int]],
         is_done: Callable[[str], bool],
         timeout_ms: int,
-    ) -> tuple[dict[str, AdminOutcome], int]:
+    ) -> Message:
         """Call the act of each topic, which returns how many partitions it made or deleted, and
-        wait until its change ``is_done``. The outcomes, and the pause in ms that the quota
-        causes."""
+        wait until its change ``is_done``."""
         partitions: list[int] = []
 
         def count(act: Callable[[], int]) -> None:
@@ -105,7 +112,7 @@ class _TopicChanges:
             for topic, act in in_turns(self._runtime, acts.items())
         }
         self._settle(outcomes, is_done, timeout_ms)
-        return outcomes, self._quota.record(header, sum(partitions))
+        return self._answer(outcomes, self._quota.record(header, sum(partitions)))
 
     def _settle(
         self, outcomes: dict[str, AdminOutcome], is_done: Callable[[str], bool], timeout_ms: int
@@ -127,16 +134,14 @@ class CreateTopicsApi(_TopicChanges):
     key = 19
     last_version = 4
 
-    def handle(
-        self, header: RequestHeader, request: a.CreateTopicsRequest
-    ) -> a.CreateTopicsResponse:
+    def handle(self, header: RequestHeader, request: a.CreateTopicsRequest) -> Message:
         validate_only = request.validate_only
         acts = _once(request.topics, lambda new: self._create(new, validate_only))
 
         def is_done(topic: str) -> bool:
             return validate_only or _has_leaders(self._cache, topic)
 
-        return _created(*self._changed(header, acts, is_done, request.timeout_ms))
+        return self._changed(header, acts, is_done, request.timeout_ms)
 
     def _create(self, new: a.NewTopic, validate_only: bool) -> int:
         assignment = _by_hand(new) if new.assignment else self._automatic(new)
@@ -156,30 +161,19 @@ class CreateTopicsApi(_TopicChanges):
         _refuse_too_many(partitions)
         return admin.assign_replicas(admin.live_broker_ids(self._zk), partitions, replicas)
 
-    def failure(
-        self, header: RequestHeader, request: a.CreateTopicsRequest, code: int
-    ) -> a.CreateTopicsResponse:
-        return _created({new.topic: AdminOutcome(code) for new in request.topics})
-
-
-def _created(
-    outcomes: Mapping[str, AdminOutcome], throttle_time_ms: int = 0
-) -> a.CreateTopicsResponse:
-    topics = [a.CreatedTopic(name, *outcome) for name, outcome in outcomes.items()]
-    return a.CreateTopicsResponse(topics, throttle_time_ms)
+    def _answer(self, outcomes: Mapping[str, AdminOutcome], pause_ms: int) -> Message:
+        topics = [a.CreatedTopic(name, *outcome) for name, outcome in outcomes.items()]
+        return a.CreateTopicsResponse(topics, pause_ms)
 
 
 class DeleteTopicsApi(_TopicChanges):
     key = 20
     last_version = 3
 
-    def handle(
-        self, header: RequestHeader, request: a.DeleteTopicsRequest
-    ) -> a.DeleteTopicsResponse:
+    def handle(self, header: RequestHeader, request: a.DeleteTopicsRequest) -> Message:
         version = header.api_version
         acts = {topic: partial(self._delete, topic, version) for topic in request.topics}
-        outcomes, pause_ms = self._changed(header, acts, self._is_gone, request.timeout_ms)
-        return a.DeleteTopicsResponse(_codes(outcomes), pause_ms)
+        return self._changed(header, acts, self._is_gone, request.timeout_ms)
 
     def _delete(self, topic: str, version: int) -> int:
         if not self._config.delete_topic_enable:
@@ -198,12 +192,9 @@ class DeleteTopicsApi(_TopicChanges):
     def _is_gone(self, topic: str) -> bool:
         return topic not in self._cache and not admin.topic_exists(self._zk, topic)
 
-    def failure(
-        self, header: RequestHeader, request: a.DeleteTopicsRequest, code: int
-    ) -> a.DeleteTopicsResponse:
-        return a.DeleteTopicsResponse(
-            _codes({topic: AdminOutcome(code) for topic in request.topics})
-        )
+    def _answer(self, outcomes: Mapping[str, AdminOutcome], pause_ms: int) -> Message:
+        codes = [a.TopicErrorCode(name, outcome.code) for name, outcome in outcomes.items()]
+        return a.DeleteTopicsResponse(codes, pause_ms)
 
 
 class DescribeConfigsApi:
@@ -354,9 +345,7 @@ class CreatePartitionsApi(_TopicChanges):
     key = 37
     last_version = 1
 
-    def handle(
-        self, header: RequestHeader, request: a.CreatePartitionsRequest
-    ) -> a.CreatePartitionsResponse:
+    def handle(self, header: RequestHeader, request: a.CreatePartitionsRequest) -> Message:
         validate_only = request.validate_only
         acts = _once(request.topics, lambda more: self._add(more, validate_only))
         counts = {more.topic: more.total_count for more in request.topics}
@@ -364,8 +353,7 @@ class CreatePartitionsApi(_TopicChanges):
         def is_done(topic: str) -> bool:
             return validate_only or _has_leaders(self._cache, topic, counts[topic])
 
-        outcomes, pause_ms = self._changed(header, acts, is_done, request.timeout_ms)
-        return a.CreatePartitionsResponse(pause_ms, _errors(outcomes))
+        return self._changed(header, acts, is_done, request.timeout_ms)
 
     def _add(self, more: a.MorePartitions, validate_only: bool) -> int:
         if more.topic == OFFSETS_TOPIC:
@@ -383,12 +371,9 @@ class CreatePartitionsApi(_TopicChanges):
         )
         return 0 if validate_only else len(new)
 
-    def failure(
-        self, header: RequestHeader, request: a.CreatePartitionsRequest, code: int
-    ) -> a.CreatePartitionsResponse:
-        return a.CreatePartitionsResponse(
-            0, _errors({more.topic: AdminOutcome(code) for more in request.topics})
-        )
+    def _answer(self, outcomes: Mapping[str, AdminOutcome], pause_ms: int) -> Message:
+        errors = [a.TopicError(name, *outcome) for name, outcome in outcomes.items()]
+        return a.CreatePartitionsResponse(pause_ms, errors)
 
 
 def _by_hand(new: a.NewTopic) -> dict[int, list[int]]:
@@ -444,11 +429,3 @@ def _refuse_other_brokers(name: str, broker_id: int) -> None:
 def _refuse_other_resources(resource_type: int) -> None:
     if resource_type != a.TOPIC_RESOURCE:
         raise InvalidRequestError("Only topics and brokers have settings")
-
-
-def _codes(outcomes: Mapping[str, AdminOutcome]) -> list[a.TopicErrorCode]:
-    return [a.TopicErrorCode(name, outcome.code) for name, outcome in outcomes.items()]
-
-
-def _errors(outcomes: Mapping[str, AdminOutcome]) -> list[a.TopicError]:
-    return [a.TopicError(name, *outcome) for name, outcome in outcomes.items()]
