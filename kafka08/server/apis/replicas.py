@@ -8,9 +8,8 @@ controller only.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from kafka08.common import TopicPartition
+from kafka08.controller.controller import Controller
 from kafka08.errors import NO_ERROR, StaleControllerEpochError, UnknownError
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol import schemas as s
@@ -94,17 +93,11 @@ class UpdateMetadataApi:
         return s.UpdateMetadataResponse(UnknownError.code)
 
 
-class ShutdownControl(Protocol):
-    """The part of the controller that a broker about to stop asks for."""
-
-    def controlled_shutdown(self, broker_id: int) -> list[TopicPartition]: ...
-
-
 class ControlledShutdownApi:
     key = 7
     last_version = 0
 
-    def __init__(self, controller: ShutdownControl) -> None:
+    def __init__(self, controller: Controller) -> None:
         self._controller = controller
 
     def handle(
