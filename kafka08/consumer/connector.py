@@ -142,12 +142,10 @@ class ConsumerConnector:
             if streams < 1:
                 raise ConfigError(f"{topic} wants {streams} streams, which is not at least 1")
         self._begin()
-        made: dict[str, list[KafkaStream]] = {topic: [] for topic in topic_counts}
-        for topic, streams in topic_counts.items():
-            for thread in thread_ids(self.consumer_id, streams):
-                stream = self._new_stream(key_decoder, value_decoder)
-                self._streams.setdefault(thread, {})[topic] = stream
-                made[topic].append(stream)
+        made = {
+            topic: self._new_streams(topic, streams, key_decoder, value_decoder)
+            for topic, streams in topic_counts.items()
+        }
         self._join(dict(topic_counts), STATIC)
         return made
 
@@ -165,11 +163,7 @@ class ConsumerConnector:
         if num_streams < 1:
             raise ConfigError(f"{num_streams} streams are wanted, which is not at least 1")
         self._begin()
-        made = []
-        for thread in thread_ids(self.consumer_id, num_streams):
-            stream = self._new_stream(key_decoder, value_decoder)
-            self._streams[thread] = {None: stream}
-            made.append(stream)
+        made = self._new_streams(None, num_streams, key_decoder, value_decoder)
         self._join({topic_filter.regex: num_streams}, topic_filter.pattern)
         return made
 
@@ -179,17 +173,27 @@ class ConsumerConnector:
                 raise MessageStreamsExistError()
             self._registration = ConsumerRegistration({})
 
-    def _new_stream(
-        self, key_decoder: Decoder | str | None, value_decoder: Decoder | str | None
-    ) -> KafkaStream:
-        return KafkaStream(
-            self._runtime.queue(self.config.queued_max_message_chunks),
-            timeout_ms=self.config.consumer_timeout_ms,
-            key_decoder=self._decoder(key_decoder),
-            value_decoder=self._decoder(value_decoder),
-            commit_handed_out=self.config.commit_handed_out,
-            meter=self._metrics.messages,
-        )
+    def _new_streams(
+        self,
+        topic: str | None,
+        count: int,
+        key_decoder: Decoder | str | None,
+        value_decoder: Decoder | str | None,
+    ) -> list[KafkaStream]:
+        """One for each thread; ``topic`` None is that of a filter."""
+        made = []
+        for thread in thread_ids(self.consumer_id, count):
+            stream = KafkaStream(
+                self._runtime.queue(self.config.queued_max_message_chunks),
+                timeout_ms=self.config.consumer_timeout_ms,
+                key_decoder=self._decoder(key_decoder),
+                value_decoder=self._decoder(value_decoder),
+                commit_handed_out=self.config.commit_handed_out,
+                meter=self._metrics.messages,
+            )
+            self._streams.setdefault(thread, {})[topic] = stream
+            made.append(stream)
+        return made
 
     def _decoder(self, given: Decoder | str | None) -> Decoder | None:
         if isinstance(given, str):

@@ -108,7 +108,8 @@ class Fetcher:
         if not positions:
             self._added.wait(IDLE_S)
             return
-        failed = self._reset_unknown(positions)
+        unknown = [each for each in positions.values() if each.fetched_offset < 0]
+        failed = {each.tp for each in unknown if not self._reset(each)}
         for tp in failed:
             del positions[tp]
         if positions:
@@ -120,13 +121,6 @@ class Fetcher:
         with self._lock:
             dropped = [self._positions.pop(tp) for tp in sorted(failed) if tp in self._positions]
         self._give_back(dropped)
-
-    def _reset_unknown(
-        self, positions: dict[TopicPartition, PartitionPosition]
-    ) -> set[TopicPartition]:
-        return {
-            tp for tp, p in positions.items() if p.fetched_offset < 0 and not self._reset(tp, p)
-        }
 
     def _fetch(self, positions: dict[TopicPartition, PartitionPosition]) -> set[TopicPartition]:
         """Returns the partitions that failed."""
@@ -158,7 +152,7 @@ class Fetcher:
     def _take(self, position: PartitionPosition, entry: FetchPartitionResponse) -> bool:
         """Whether this fetcher can continue with the partition."""
         if entry.error == OffsetOutOfRangeError.code:
-            return self._reset(position.tp, position)
+            return self._reset(position)
         if entry.error != NO_ERROR:
             logger.error(
                 "Error for partition %s to broker %d:%s",
@@ -220,8 +214,9 @@ class Fetcher:
                 self._loop.stopping.wait(IDLE_S)
             return
 
-    def _reset(self, tp: TopicPartition, position: PartitionPosition) -> bool:
+    def _reset(self, position: PartitionPosition) -> bool:
         """Reset the position by auto.offset.reset; False if the broker returns no offset."""
+        tp = position.tp
         smallest = self._config.auto_offset_reset == SMALLEST
         time = EARLIEST_TIME if smallest else LATEST_TIME
         try:

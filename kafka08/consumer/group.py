@@ -21,7 +21,7 @@ from kafka08.runtime import Event, GeventRuntime, Runtime
 from kafka08.zookeeper import access_of
 from zk import registry, znodes
 from zk.client import ZkClient
-from zk.errors import NodeExistsError, NoNodeError
+from zk.errors import NodeExistsError
 from zk.watches import WatchSet
 from zk.znodes import ConsumerRegistration, MalformedNodeError
 
@@ -272,10 +272,7 @@ class GroupNodes:
             found = self._zk.get_if_exists(path)
             if found is None or found[1].ephemeral_owner != self._zk.session_id:
                 continue
-            try:
-                self._zk.delete(path)
-            except NoNodeError:
-                pass
+            self._zk.delete_if_exists(path)
 
     def forget_watches(self) -> None:
         self._watches.clear()

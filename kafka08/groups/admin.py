@@ -23,7 +23,7 @@ from kafka08.protocol.admin_schemas import DescribedGroup, DescribeGroupsRequest
 from kafka08.runtime import Runtime
 from zk import registry, znodes
 from zk.client import ZkClient
-from zk.errors import NoNodeError, NotEmptyError
+from zk.errors import NotEmptyError
 
 logger = logging.getLogger("kafka.admin.ConsumerGroupCommand$")
 
@@ -251,9 +251,7 @@ class GroupAdmin:
             return
         try:
             # Not recursively: a member that is there, or just came, is a child.
-            client.delete(znodes.consumer_ids_path(group))
-        except NoNodeError:
-            pass
+            client.delete_if_exists(znodes.consumer_ids_path(group))
         except NotEmptyError:
             raise AdminOperationError("NON_EMPTY_GROUP") from None
         client.delete_recursive(path)
