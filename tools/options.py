@@ -33,13 +33,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple, NoReturn
 
 from kafka08.errors import KafkaError
 from kafka08.settings import properties, settings
 from kafka08.settings.settings import NumberFormatError
 from tools import shutdown
-from tools.usage import usage_table
 
 
 class ArgumentKind(NamedTuple):
@@ -50,6 +50,15 @@ class ArgumentKind(NamedTuple):
     convert: Callable[[str], object]
 
 
+WIDTH = 39
+
+# java.text.BreakIterator keeps these together on a line: opening brackets, a word, closing
+# punctuation and the blanks after it. Numbers keep their points, commas and minus.
+_WORD = (
+    r"""[(\[{]*(?:-(?=\d))?"""
+    r"""(?:[^\s(\[{!"%),\-.:;?\]}]|(?<=\d)[.,](?=\d))*"""
+    r"""[!"%),\-.:;?\]}]*\s*"""
+)
 STRING = ArgumentKind("java.lang.String", str)
 INTEGER = ArgumentKind("java.lang.Integer", settings.INT.parse)
 LONG = ArgumentKind("java.lang.Long", settings.LONG.parse)
@@ -326,6 +335,30 @@ class OptionParser:
             arguments.add(option.name, rest.pop())
         else:
             arguments.add(option.name)
+
+
+def usage_table(rows: list[tuple[str, str]]) -> str:
+    """joptsimple's two columns: headings and descriptions, wrapped and padded to 39 characters."""
+    lines = [("Option", "Description"), ("------", "-----------")]
+    for heading, description in rows:
+        lines += zip_longest(wrap(heading), wrap(description), fillvalue="")
+    return "".join(f"{left:<{WIDTH}} {right:<{WIDTH}}\n" for left, right in lines)
+
+
+def wrap(text: str) -> list[str]:
+    """The lines of a cell; continuation lines are indented by two blanks."""
+    lines = []
+    for paragraph in text.strip().split("\n"):
+        line = ""
+        for word in re.findall(_WORD, paragraph):
+            if len(line) + len(word) > WIDTH:
+                lines.append(line)
+                line = "  " + word
+            else:
+                line += word
+        if line:
+            lines.append(line)
+    return lines
 
 
 def _looks_like_an_option(word: str) -> bool:

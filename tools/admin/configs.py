@@ -18,7 +18,7 @@ from kafka08.client.admin import AdminClient
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.security.scram import HASHES
 from tools import admin_command, brokers
-from tools.admin import config_values, remote_configs, remote_users
+from tools.admin import config_values, remote_configs
 from tools.options import Arguments, OptionError, OptionParser
 from zk import entities, entity_configs
 from zk.client import ZkClient
@@ -132,9 +132,9 @@ def _ask_about_user(client: AdminClient, encoded: str | None, args: Arguments) -
     """``encoded``: the name as it is stored; None to describe all users."""
     name = None if encoded is None else entities.desanitize(encoded)
     if args.has("describe") or name is None:
-        remote_users.describe(client, name)
+        remote_configs.describe_users(client, name)
         return
-    remote_users.alter(client, name, _added(args), _deleted(args), _ask_password)
+    remote_configs.alter_user(client, name, _added(args), _deleted(args), _ask_password)
 
 
 # --- the entity

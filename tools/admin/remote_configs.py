@@ -1,9 +1,15 @@
-"""kafka-configs --bootstrap-server: settings of topics and brokers, as brokers report them."""
+"""kafka-configs --bootstrap-server: settings of topics and brokers, and SCRAM credentials of users,
+as brokers report them.
+
+The quotas of users are changed in ZooKeeper alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from kafka08.admin import InvalidArgumentError
+from kafka08.client import scram_users
 from kafka08.client.admin import AdminClient
 from kafka08.errors import ConfigError
 from kafka08.protocol.admin_schemas import (
@@ -14,6 +20,8 @@ from kafka08.protocol.admin_schemas import (
     TOPIC_RESOURCE,
     ConfigEntry,
 )
+from kafka08.security.scram import HASHES
+from tools.admin.config_values import password_of
 from zk.entities import BROKERS, DEFAULT, TOPICS
 
 KINDS = {TOPICS: TOPIC_RESOURCE, BROKERS: BROKER_RESOURCE}
@@ -46,6 +54,34 @@ def describe(client: AdminClient, kind: str, name: str | None, *, every: bool) -
         for entry in sorted(_settings(client, kind, each), key=lambda entry: entry.name):
             if every or _is_dynamic(entry):
                 print(_line(entry))
+
+
+def alter_user(
+    client: AdminClient,
+    user: str,
+    added: Mapping[str, str],
+    deleted: Iterable[str],
+    ask_password: Callable[[str], str],
+) -> None:
+    """``ask_password``: see ``config_values``. Raises InvalidArgumentError for settings of other
+    kinds, and what ``scram_users`` raises."""
+    gone = list(deleted)
+    others = [name for name in (*added, *gone) if name not in HASHES]
+    if others:
+        raise InvalidArgumentError(
+            f"Only {', '.join(HASHES)} are changed by --bootstrap-server for users; "
+            f"{', '.join(others)} need --zookeeper"
+        )
+    passwords = {key: password_of(key, value, ask_password) for key, value in added.items()}
+    scram_users.alter(client, user, passwords, gone)
+    print(f"Completed updating config for user {user}.")
+
+
+def describe_users(client: AdminClient, user: str | None) -> None:
+    """``user``: None for all that have credentials."""
+    for name, iterations in scram_users.describe(client, user).items():
+        listed = ", ".join(f"{key}=iterations={count}" for key, count in iterations.items())
+        print(f"SCRAM credential configs for user-principal '{name}' are {listed}")
 
 
 def _names(client: AdminClient, kind: str) -> Iterator[str]:

@@ -15,10 +15,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kafka08.settings import properties
-from kafka08.settings.zookeeper import ZooKeeperSecurity
-from kafka08.zookeeper import access_of
+from kafka08.settings.zookeeper import UNSECURED, ZooKeeperSecurity
+from tools.admin_command import zookeeper
 from tools.shutdown import at_end
-from zk.access import UNSECURED, NodeAccess
 from zk.client import Stat, Watch, ZkClient
 from zk.errors import (
     BadVersionError,
@@ -83,7 +82,7 @@ _SECURITY = ("-zk-tls-config-file", "--zk-tls-config-file")
 class Options(NamedTuple):
     server: str = "localhost:2181"
     timeout_ms: int = 30000
-    access: NodeAccess = UNSECURED
+    security: ZooKeeperSecurity = UNSECURED
     command: tuple[str, ...] = ()
 
 
@@ -105,8 +104,8 @@ def parse_options(argv: list[str]) -> Options:
             settings = properties.load(rest.pop(0))
         elif flag != "-r":
             raise ValueError(flag)
-    access = access_of(ZooKeeperSecurity.from_properties(settings))
-    return options._replace(command=tuple(rest), access=access)
+    security = ZooKeeperSecurity.from_properties(settings)
+    return options._replace(command=tuple(rest), security=security)
 
 
 def split_words(line: str) -> list[str]:
@@ -153,14 +152,8 @@ class Shell:
     def connect(self) -> None:
         """Raises ZkConnectionError."""
         self.close()
-        timeout = self._options.timeout_ms
-        self._client = ZkClient(
-            self._options.server,
-            session_timeout_ms=timeout,
-            connection_timeout_ms=timeout,
-            create_chroot=False,
-            access=self._options.access,
-        ).start()
+        options, timeout = self._options, self._options.timeout_ms
+        self._client = zookeeper(options.server, options.security, timeout, timeout).start()
 
     def greet(self) -> None:
         """Print the event that the original's watcher prints when the session is connected."""

@@ -27,6 +27,7 @@ from kafka08.settings.zookeeper import ZooKeeperSecurity
 from tools.brokers import broker_list
 from tools.console.deserializers import deserializer_named
 from tools.console.formatters import DEFAULT_FORMATTER, MessageFormatter, formatter_named
+from tools.console.line_headers import is_true
 from tools.groups.nodes import delete_group, has_offsets
 from tools.options import (
     Arguments,
@@ -241,7 +242,7 @@ def _settings(args: Arguments) -> tuple[dict[str, str], bool]:
         settings["group.id"] = f"console-consumer-{random.randrange(100000)}"
     settings["auto.offset.reset"] = SMALLEST if args.has("from-beginning") else LARGEST
     settings["zookeeper.connect"] = args.value("zookeeper") or ""
-    if any(properties.get(name, "").strip().lower() == "true" for name in OF_LATER_FETCHES):
+    if any(is_true(properties, name) for name in OF_LATER_FETCHES):
         settings.setdefault("api.versions.request", "true")
     return settings, own_group
 

@@ -17,6 +17,7 @@ from kafka08.message.entry import CREATE_TIME, NO_TIMESTAMP_TYPE, encode_entry
 from kafka08.producer.serializers import load
 from kafka08.protocol.codec import decode
 from kafka08.protocol.schemas import OffsetKey, OffsetValue
+from tools.console.line_headers import is_true
 
 _CRC = struct.Struct(">I")
 _CRC_POSITION = 12
@@ -45,15 +46,12 @@ class DefaultMessageFormatter:
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        def is_on(name: str, default: str = "false") -> bool:
-            return properties.get(name, default).strip().lower() == "true"
-
-        self._print_timestamp = is_on("print.timestamp")
-        self._print_partition = is_on("print.partition")
-        self._print_offset = is_on("print.offset")
-        self._print_headers = is_on("print.headers")
-        self._print_key = is_on("print.key")
-        self._print_value = is_on("print.value", "true")
+        self._print_timestamp = is_true(properties, "print.timestamp")
+        self._print_partition = is_true(properties, "print.partition")
+        self._print_offset = is_true(properties, "print.offset")
+        self._print_headers = is_true(properties, "print.headers")
+        self._print_key = is_true(properties, "print.key")
+        self._print_value = is_true(properties, "print.value", "true")
         self._key_separator = properties.get("key.separator", "\t").encode()
         self._line_separator = properties.get("line.separator", "\n").encode()
         self._headers_separator = properties.get("headers.separator", ",").encode()

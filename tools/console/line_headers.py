@@ -16,8 +16,8 @@ class LineError(ToolError):
     """A line is not what the properties say."""
 
 
-def is_true(properties: Mapping[str, str], key: str) -> bool:
-    return properties.get(key, "").strip().lower() == "true"
+def is_true(properties: Mapping[str, str], key: str, default: str = "false") -> bool:
+    return properties.get(key, default).strip().lower() == "true"
 
 
 class HeadersParser:

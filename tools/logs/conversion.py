@@ -350,7 +350,7 @@ class _Writer:
     def add(self, entry: BytesLike, last: int) -> None:
         """Write an entry whose last offset is ``last``."""
         if self._position + len(entry) > self._limits.max_segment_bytes and self._position:
-            self._end()
+            self.finish()
             self._begin(self._index.last + 1)
         self._index.note(entry, self._position)
         if self._file is not None:
@@ -358,9 +358,6 @@ class _Writer:
         self._position += len(entry)
         self.total += len(entry)
         self._index.last = last
-
-    def finish(self) -> None:
-        self._end()
 
     def _begin(self, base: int) -> None:
         self._path = _log_path(os.path.dirname(self._log_path), base)
@@ -371,7 +368,8 @@ class _Writer:
             path = self._path + CONVERTED_SUFFIX
             self._file = open(path, "wb", buffering=_BUFFER)  # noqa: SIM115  (__exit__ closes it)
 
-    def _end(self) -> None:
+    def finish(self) -> None:
+        """Have the segment that was begun on disk, with its index."""
         if self._file is None:
             return
         self._file.flush()

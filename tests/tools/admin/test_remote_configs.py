@@ -1,11 +1,15 @@
-"""kafka-configs --bootstrap-server: the lines that Kafka 2.8 prints."""
+"""kafka-configs --bootstrap-server: the lines that Kafka 2.8 prints, and for users those of later
+releases."""
 
 from __future__ import annotations
 
+import io
+import json
 from pathlib import Path
 
 import pytest
 
+from kafka08.security.scram import credential_of, decode_credential
 from tests.server.admin_support import AdminRig
 from tests.tools.command import Command
 from tools import brokers
@@ -122,3 +126,84 @@ def test_zookeeper_and_brokers_do_not_go_together(tool: RemoteConfigs) -> None:
         configs.main(["--bootstrap-server", "h:1", "--zookeeper", "z:1", "--describe", *TOPIC])
     with pytest.raises(UsageError, match="zookeeper"):
         configs.main(["--describe", *TOPIC])
+
+
+# Users
+
+ALICE = ("--entity-type", "users", "--entity-name", "alice o'x")
+NODE = "/config/users/alice%20o%27x"
+
+
+class RemoteUsers(Command):
+    def __init__(self, rig: AdminRig, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__(configs.main, "--bootstrap-server", "host1:9091", capsys=capsys)
+        self.rig = rig
+
+    def text(self, *words: str, status: int = 0) -> str:
+        printed = self.call(*words, status=status)
+        return printed.err if status else printed.out
+
+    def stored(self) -> dict[str, str]:
+        found: dict[str, str] = json.loads(self.rig.zk.get(NODE)[0])["config"]
+        return found
+
+
+@pytest.fixture
+def users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> RemoteUsers:
+    rig = AdminRig(tmp_path, modern=True)
+    monkeypatch.setattr(brokers, "AdminClient", rig.client)
+    return RemoteUsers(rig, capsys)
+
+
+def test_a_user_is_made_described_and_deleted(
+    users: RemoteUsers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("asked for\n"))
+    added = "SCRAM-SHA-256=[iterations=8192,password=pencil],SCRAM-SHA-512=[iterations=4096]"
+    said = users.text("--alter", *ALICE, "--add-config", added)
+    assert said == "Completed updating config for user alice o'x.\n"
+    for mechanism, password in (("SCRAM-SHA-256", "pencil"), ("SCRAM-SHA-512", "asked for")):
+        found = decode_credential(mechanism, users.stored()[mechanism])
+        assert found == credential_of(mechanism, password, found.salt, found.iterations)
+    line = "SCRAM credential configs for user-principal 'alice o'x' are SCRAM-SHA-256=iterations="
+    assert users.text("--describe", *ALICE) == f"{line}8192, SCRAM-SHA-512=iterations=4096\n"
+    users.text("--alter", *ALICE, "--delete-config", "SCRAM-SHA-512")
+    assert users.text("--describe", *ALICE[:2]) == f"{line}8192\n"
+    users.text("--alter", *ALICE, "--delete-config", "SCRAM-SHA-256")
+    assert users.text("--describe", *ALICE) == ""
+    assert users.stored() == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            (*ALICE, "--add-config", "producer_byte_rate=5,SCRAM-SHA-256=[password=pencil]"),
+            "producer_byte_rate need --zookeeper",
+        ),
+        ((*ALICE, "--delete-config", "consumer_byte_rate"), "need --zookeeper"),
+        ((*ALICE, "--delete-config", "SCRAM-SHA-256"), "does not exist"),
+        ((*ALICE, "--add-config", "SCRAM-SHA-256=[iterations=1,password=pencil]"), "minimum 4096"),
+        ((*ALICE, "--add-config", "SCRAM-SHA-256=pencil"), "is expected"),
+        (
+            (*ALICE[:2], "--entity-default", "--add-config", "SCRAM-SHA-256=[password=pencil]"),
+            "others need --zookeeper",
+        ),
+        (
+            ("--entity-type", "clients", "--entity-name", "c", "--add-config", "x=1"),
+            "others need --zookeeper",
+        ),
+    ],
+)
+def test_what_of_users_is_refused(users: RemoteUsers, words: tuple[str, ...], message: str) -> None:
+    error = users.text("--alter", *words, status=1)
+    assert message in error
+    assert "pencil" not in error
+    assert users.rig.zk.exists(NODE) is None
+
+
+def test_brokers_of_0_8_2_2_know_no_users(users: RemoteUsers) -> None:
+    users.rig.originals = {9091, 9092}
+    assert "administrative request" in users.text("--describe", *ALICE, status=1)
