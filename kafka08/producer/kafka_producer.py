@@ -72,7 +72,7 @@ class KafkaProducer:
     ``key_serializer`` and ``value_serializer`` are callables to bytes or None; without them keys
     and values must be bytes. ``partitioner(key, n)`` returns the partition of a serialised key
     (of the original key with ``partition_on_raw_key``). ``unkeyed`` creates, per topic, the chooser
-    of partitions for records without a key. ``connect`` and ``channel`` create connections.
+    of partitions for records without a key. ``channel`` creates the connections for metadata.
 
     Raises ConfigError.
     """
@@ -87,7 +87,6 @@ class KafkaProducer:
         partition_on_raw_key: bool = False,
         unkeyed: Callable[[], Unkeyed] = RoundRobin,
         runtime: Runtime | None = None,
-        connect: Callable[..., Channel] = Channel,
         channel: Connect = Channel,
         **settings: Any,
     ) -> None:
@@ -115,7 +114,7 @@ class KafkaProducer:
         self._accumulator = Accumulator(config, self._lock, self._runtime.event)
         self._cluster = self._make_cluster(channel)
         self._staleness = Staleness(self._runtime)
-        self._sender = self._make_sender(connect)
+        self._sender = self._make_sender()
         self._metadata = MetadataKeeper(
             self._accumulator,
             self._cluster,
@@ -142,14 +141,14 @@ class KafkaProducer:
             channel=channel,
         )
 
-    def _make_sender(self, connect: Callable[..., Channel]) -> Sender:
+    def _make_sender(self) -> Sender:
         config = self.config
 
         def connection(node: int) -> PipelinedConnection:
             broker = self._cluster.broker(node)
             if broker is None:
                 raise ConnectionError("its address is not known")
-            channel = connect(
+            channel = Channel(
                 broker.host,
                 broker.port,
                 runtime=self._runtime,

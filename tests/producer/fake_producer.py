@@ -11,7 +11,6 @@ from typing import Any
 
 from kafka08.common import Broker
 from kafka08.errors import NO_ERROR
-from kafka08.network.channel import Channel
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.protocol import schemas
 from kafka08.protocol.framing import FrameDecoder
@@ -202,27 +201,27 @@ def threaded(cluster: FakeCluster, **settings: Any) -> tuple[KafkaProducer, Thre
     broker = ThreadedBroker(cluster)
     producer = KafkaProducer(
         bootstrap_servers="b0:9090",
-        runtime=ThreadRuntime(),
-        connect=broker.connect,
+        runtime=broker,
         channel=cluster.channel,
         **settings,
     )
     return producer, broker
 
 
-class ThreadedBroker:
+class ThreadedBroker(ThreadRuntime):
     """Connections to threads that answer for the cluster; while ``mute``, nobody is answered."""
 
     def __init__(self, cluster: FakeCluster) -> None:
+        super().__init__()
         self.cluster = cluster
         self.mute = False
         self.arrived = threading.Event()
 
-    def connect(self, host: str, port: int, **options: Any) -> Channel:
+    def connect(self, host: str, port: int, timeout: float) -> Socket:
         listening = socket.create_server(("127.0.0.1", 0))
         threading.Thread(target=self._serve, args=(listening, port), daemon=True).start()
         host, listening_port = listening.getsockname()
-        return Channel(host, listening_port, **options)
+        return super().connect(host, listening_port, timeout)
 
     def _serve(self, listening: socket.socket, port: int) -> None:
         with listening, listening.accept()[0] as sock:
