@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from kafka08.client import requests
 from kafka08.client.cluster import find_coordinator
@@ -26,6 +26,7 @@ from kafka08.errors import (
 from kafka08.network.channel import BrokerConnection, Channel, Connect
 from kafka08.runtime import Event, Runtime, ThreadRuntime
 from zk import znodes
+from zk.client import ZkClient
 from zk.znodes import MalformedNodeError
 
 T = TypeVar("T")
@@ -48,17 +49,10 @@ def stored_offsets(
     return requests.offset_fetch_results(call(request))
 
 
-class Nodes(Protocol):
-    """The part of ZkClient that is used here."""
-
-    def get_if_exists(self, path: str) -> tuple[bytes, object] | None: ...
-    def create_or_set(self, path: str, data: bytes) -> int: ...
-
-
 class ZooKeeperOffsets:
     """/consumers/G/offsets. Remembers what it last read or wrote and writes only changes."""
 
-    def __init__(self, zk: Nodes, group: str) -> None:
+    def __init__(self, zk: ZkClient, group: str) -> None:
         self._zk = zk
         self._group = group
         self._known: dict[TopicPartition, int] = {}

@@ -6,13 +6,12 @@ Clients are given a runtime, whose connections have logged in when they come bac
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from kafka08.common import PLAINTEXT, PROTOCOLS, SASL_SSL, SSL
 from kafka08.errors import ConfigError
 from kafka08.network.client_login import SaslConnector
 from kafka08.network.tls import SecureConnector, Tls, client_context
-from kafka08.runtime import GeventRuntime, Runtime, SocketConnector, ThreadRuntime
+from kafka08.runtime import GeventRuntime, Runtime, Socket, SocketConnector, ThreadRuntime
 from kafka08.security import jaas
 from kafka08.security.sides import client_side
 from kafka08.settings.settings import PASSWORD, setting
@@ -40,26 +39,23 @@ class ClientSecurity(SslSettings):
 PLAIN = ClientSecurity()
 
 
-class SecuredRuntime(ThreadRuntime):
-    """Threads, and connections through ``connector``."""
+class _Secured:
+    """A runtime whose connections are those of ``connector``."""
 
     def __init__(self, connector: SocketConnector) -> None:
         super().__init__()
         self._connector = connector
 
-    def connect(self, host: str, port: int, timeout: float) -> Any:
+    def connect(self, host: str, port: int, timeout: float) -> Socket:
         return self._connector.connect(host, port, timeout)
 
 
-class SecuredGeventRuntime(GeventRuntime):
-    """Greenlets, and connections through ``connector``."""
+class SecuredRuntime(_Secured, ThreadRuntime):
+    """Threads, and secured connections."""
 
-    def __init__(self, connector: SocketConnector) -> None:
-        super().__init__()
-        self._connector = connector
 
-    def connect(self, host: str, port: int, timeout: float) -> Any:
-        return self._connector.connect(host, port, timeout)
+class SecuredGeventRuntime(_Secured, GeventRuntime):
+    """Greenlets, and secured connections."""
 
 
 def runtime_for(settings: ClientSecurity, plain: Runtime | None = None) -> Runtime:

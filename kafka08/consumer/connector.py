@@ -30,7 +30,7 @@ from kafka08.consumer.errors import (
 from kafka08.consumer.fetcher import ConsumerFetcherManager
 from kafka08.consumer.filters import STATIC, TopicFilter
 from kafka08.consumer.group import GroupNodes, GroupView, share_of, zookeeper_session
-from kafka08.consumer.metrics import ConsumerMetrics, Source
+from kafka08.consumer.metrics import ConsumerMetrics, NamedStream
 from kafka08.consumer.offset_store import OffsetStore
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.errors import ConfigError, KafkaError
@@ -436,7 +436,7 @@ class ConsumerConnector:
     def series(self) -> Iterator[Series]:
         """The same for ``ClientCollector``, by topic, partition and broker too."""
         sources = [
-            Source(thread, topic or "", stream)
+            NamedStream(thread, topic or "", stream)
             for thread, streams in list(self._streams.items())
             for topic, stream in list(streams.items())
         ]

@@ -26,7 +26,7 @@ from kafka08.metrics.names import (
 from kafka08.metrics.registry import Series
 
 
-class Source(NamedTuple):
+class NamedStream(NamedTuple):
     """A stream with the id of its thread, and its topic if it is not a filter's."""
 
     thread: str
@@ -74,7 +74,7 @@ class ConsumerMetrics:
         self,
         client_id: str,
         group: str,
-        sources: Iterable[Source],
+        sources: Iterable[NamedStream],
         positions: Iterable[PartitionPosition],
         fetching: set[tuple[str, int]],
     ) -> Iterator[Series]:

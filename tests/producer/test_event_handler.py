@@ -189,13 +189,13 @@ def test_serialisation_errors() -> None:
 def test_a_broker_that_has_just_started_costs_no_try() -> None:
     """The controller has told it of no topic yet: the other listed broker is asked."""
     for seed in range(4):
+        random.seed(seed)  # the order in which brokers are asked
         rig = HandlerRig(message_send_max_retries=0)
         endpoints = [(broker.host, broker.port) for broker in BROKERS]
         client = ClusterClient(
             endpoints,
             runtime=rig.runtime,
             channel=rig.cluster.channel,
-            rng=random.Random(seed),
         )
         config = ProducerConfig(metadata_broker_list=("b0:9090",), message_send_max_retries=0)
         handler = EventHandler(
