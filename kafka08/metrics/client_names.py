@@ -5,7 +5,7 @@ Consumers' fetchers also have the ones of ``names`` that a broker's have.
 
 from __future__ import annotations
 
-from kafka08.metrics.registry import GAUGE, HISTOGRAM, METER, PERCENT, TIMER, Metric
+from kafka08.metrics.registry import GAUGE, HISTOGRAM, METER, PERCENT, TIMER, Metric, metric
 
 _BROKER = ("clientId", "brokerHost", "brokerPort")
 _FETCHERS = "kafka.consumer:type=ConsumerFetcherManager,name="
@@ -18,70 +18,61 @@ _REQUESTS = "kafka.producer:type=ProducerRequestMetrics,name="
 
 # Consumers
 
-MAX_LAG = Metric(
+MAX_LAG = metric(
     _FETCHERS + "MaxLag",
     GAUGE,
-    "kafka_consumer_consumerfetchermanager_maxlag",
     "Messages that are still to be fetched of the partition that is furthest behind.",
     ("clientId",),
 )
-MIN_FETCH_RATE = Metric(
+MIN_FETCH_RATE = metric(
     _FETCHERS + "MinFetchRate",
     GAUGE,
-    "kafka_consumer_consumerfetchermanager_minfetchrate",
     "Fetches per second of the slowest fetcher in the last minute; 0 without fetchers.",
     ("clientId",),
 )
-MESSAGES_READ = Metric(
+MESSAGES_READ = metric(
     _READ + "MessagesPerSec",
     METER,
-    "kafka_consumer_consumertopicmetrics_messages_total",
     "Messages returned by streams.",
     ("clientId", "topic"),
     unit="messages",
 )
-BYTES_READ = Metric(
+BYTES_READ = metric(
     _READ + "BytesPerSec",
     METER,
-    "kafka_consumer_consumertopicmetrics_bytes_total",
     "Bytes of message sets fetched.",
     ("clientId", "topic"),
     unit="bytes",
 )
-FETCH_QUEUE = Metric(
+FETCH_QUEUE = metric(
     _CONNECTOR + "FetchQueueSize",
     GAUGE,
-    "kafka_consumer_zookeeperconsumerconnector_fetchqueuesize",
     "Fetched chunks that wait in a stream; a stream of a filter has no topic.",
     ("clientId", "topic", "threadId"),
 )
-OWNED_PARTITIONS = Metric(
+OWNED_PARTITIONS = metric(
     _CONNECTOR + "OwnedPartitionsCount",
     GAUGE,
-    "kafka_consumer_zookeeperconsumerconnector_ownedpartitionscount",
     "Partitions that this member owns.",
     ("clientId", "groupId", "topic"),
 )
-REBALANCES = Metric(
+REBALANCES = metric(
     _CONNECTOR + "RebalanceRateAndTime",
     TIMER,
-    "kafka_consumer_zookeeperconsumerconnector_rebalancerateandtime",
     "Time (ms) of rebalances.",
     ("clientId",),
     unit="rebalances",
 )
-KAFKA_COMMITS = Metric(
+KAFKA_COMMITS = metric(
     _CONNECTOR + "KafkaCommitsPerSec",
     METER,
-    "kafka_consumer_zookeeperconsumerconnector_kafkacommits_total",
     "Offsets committed to brokers.",
     ("clientId",),
     unit="commits",
 )
-ZOOKEEPER_COMMITS = Metric(
+ZOOKEEPER_COMMITS = metric(
     _CONNECTOR + "ZooKeeperCommitsPerSec",
     METER,
-    "kafka_consumer_zookeeperconsumerconnector_zookeepercommits_total",
     "Offsets written to ZooKeeper.",
     ("clientId",),
     unit="commits",
@@ -89,87 +80,74 @@ ZOOKEEPER_COMMITS = Metric(
 
 # The Scala-style producer
 
-QUEUE_SIZE = Metric(
+QUEUE_SIZE = metric(
     "kafka.producer.async:type=ProducerSendThread,name=ProducerQueueSize",
     GAUGE,
-    "kafka_producer_async_producersendthread_producerqueuesize",
     "Messages that wait in an async producer.",
     ("clientId",),
 )
-SEND_TIMES = Metric(
+SEND_TIMES = metric(
     _REQUESTS + "ProducerRequestRateAndTimeMs",
     TIMER,
-    "kafka_producer_producerrequestmetrics_producerrequestrateandtimems",
     "Time (ms) of produce requests, the wait for followers included.",
     _BROKER,
     unit="requests",
 )
-SEND_SIZES = Metric(
+SEND_SIZES = metric(
     _REQUESTS + "ProducerRequestSize",
     HISTOGRAM,
-    "kafka_producer_producerrequestmetrics_producerrequestsize",
     "Bytes of message sets in produce requests.",
     _BROKER,
 )
-MESSAGES_SENT = Metric(
+MESSAGES_SENT = metric(
     _WRITTEN + "MessagesPerSec",
     METER,
-    "kafka_producer_producertopicmetrics_messages_total",
     "Messages to send; a second try is not counted.",
     ("clientId", "topic"),
     unit="messages",
 )
-BYTES_SENT = Metric(
+BYTES_SENT = metric(
     _WRITTEN + "BytesPerSec",
     METER,
-    "kafka_producer_producertopicmetrics_bytes_total",
     "Bytes of their values.",
     ("clientId", "topic"),
     unit="bytes",
 )
-DROPPED = Metric(
+DROPPED = metric(
     _WRITTEN + "DroppedMessagesPerSec",
     METER,
-    "kafka_producer_producertopicmetrics_droppedmessages_total",
     "Messages that a full queue refused, or that were unsent at the end.",
     ("clientId", "topic"),
     unit="drops",
 )
 
 
-def _stat(bean: str, name: str, text: str, unit: str) -> Metric:
-    full = f"kafka_producer_producerstats_{name}_total"
-    return Metric(_STATS + bean, METER, full, text, ("clientId",), unit=unit)
+def _stat(bean: str, text: str, unit: str) -> Metric:
+    return metric(_STATS + bean, METER, text, ("clientId",), unit=unit)
 
 
 SERIALIZATION_ERRORS = _stat(
-    "SerializationErrorsPerSec",
-    "serializationerrors",
-    "Messages whose encoder raised an error.",
-    "errors",
+    "SerializationErrorsPerSec", "Messages whose encoder raised an error.", "errors"
 )
-RESENDS = _stat("ResendsPerSec", "resends", "Further tries of a batch.", "resends")
-FAILED_SENDS = _stat("FailedSendsPerSec", "failedsends", "Batches given up.", "failed sends")
+RESENDS = _stat("ResendsPerSec", "Further tries of a batch.", "resends")
+FAILED_SENDS = _stat("FailedSendsPerSec", "Batches given up.", "failed sends")
 
 # The mirror maker
 
-CHANNEL_SIZE = Metric(
+CHANNEL_SIZE = metric(
     _CHANNEL + "Size",
     HISTOGRAM,
-    "kafka_tools_datachannel_mirrormaker_datachannel_size",
     "Messages that were read and not acknowledged by the target yet, each time one came or went.",
 )
-CHANNEL_PUT_WAITS = Metric(
+CHANNEL_PUT_WAITS = metric(
     _CHANNEL + "WaitOnPut",
     PERCENT,
-    "kafka_tools_datachannel_mirrormaker_datachannel_waitonput_percent",
     "Share of time in which streams waited because the most messages were in flight.",
     unit="percent",
 )
-CHANNEL_TAKE_WAITS = Metric(
+CHANNEL_TAKE_WAITS = metric(
     _CHANNEL + "WaitOnTake",
     PERCENT,
-    "kafka_tools_datachannel_mirrormaker_datachannel_waitontake_percent",
     "Share of time in which no message was in flight.",
     unit="percent",
 )
@@ -232,13 +210,11 @@ _NODE = (
 
 
 def _attributes(kind: str, texts: dict[str, str], *tags: str) -> dict[str, Metric]:
-    made = {}
-    for attribute, text in texts.items():
-        name = f"kafka_producer_{kind}_{attribute}".replace("-", "_")
-        labels = tuple((tag.replace("-", "_"), f"{{{tag}}}") for tag in tags)
-        bean = f"kafka.producer:type={kind} {attribute}"
-        made[attribute] = Metric(bean, GAUGE, name, text, tags, labels=labels)
-    return made
+    labels = tuple((tag.replace("-", "_"), f"{{{tag}}}") for tag in tags)
+    return {
+        name: metric(f"kafka.producer:type={kind} {name}", GAUGE, text, tags, labels=labels)
+        for name, text in texts.items()
+    }
 
 
 PRODUCER = _attributes("producer-metrics", _ALL, "client-id")

@@ -1,12 +1,13 @@
 """The metrics of a process: each declared with its names, and where its values come from.
 
 The names of JMX are those of 0.8.2.2. Those of Prometheus are what the rules of jmx_exporter for
-later releases make of them, where these rules are regular.
+later releases make of them, where these rules are regular (``metric``).
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
@@ -40,6 +41,24 @@ class Metric(NamedTuple):
     tags: tuple[str, ...] = ()
     unit: str = ""
     labels: tuple[tuple[str, str], ...] = ()
+
+
+def metric(
+    bean: str,
+    kind: str,
+    text: str,
+    tags: tuple[str, ...] = (),
+    *,
+    unit: str = "",
+    labels: tuple[tuple[str, str], ...] = (),
+) -> Metric:
+    """The metric of a bean, with the name in Prometheus that follows from the bean's."""
+    name = re.sub(r"\W+", "_", re.sub(r"\b(type|name)=", "", bean)).lower()
+    if kind == METER:
+        name = re.sub("persec(ond)?$", "", name) + "_total"
+    elif kind == PERCENT:
+        name = name.removesuffix("percent") + "_percent"
+    return Metric(bean, kind, name, text, tags, unit, labels)
 
 
 Value = Any
