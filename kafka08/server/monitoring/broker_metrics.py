@@ -13,7 +13,7 @@ from kafka08.controller.states import PartitionState
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.metrics import names
-from kafka08.metrics.meters import Histogram, IdleShare, Meter, Timer
+from kafka08.metrics.meters import Histogram, IdleShare, Meter
 from kafka08.metrics.registry import Metric, Registry, Source, one, same
 from kafka08.metrics.requests import PARTS, RequestMetrics
 from kafka08.metrics.topics import KINDS
@@ -67,29 +67,13 @@ def add_logs(registry: Registry, manager: LogManager) -> None:
             ((key.topic, str(key.partition)), read(log)) for key, log in list(manager.logs.items())
         )
 
-    registry.add(names.LOG_SEGMENTS, of_each(_segments))
-    registry.add(names.LOG_START, of_each(_start))
-    registry.add(names.LOG_END, of_each(_end))
-    registry.add(names.LOG_SIZE, of_each(_size))
+    registry.add(names.LOG_SEGMENTS, of_each(lambda log: len(log.files.list)))
+    registry.add(names.LOG_START, of_each(lambda log: log.first_offset))
+    registry.add(names.LOG_END, of_each(lambda log: log.log_end_offset))
+    registry.add(names.LOG_SIZE, of_each(lambda log: log.size))
     registry.add(names.LOG_FLUSHES, same(manager.flush_times))
     if manager.cleaner is not None:
         _add_cleaner(registry, manager.cleaner)
-
-
-def _segments(log: Log) -> int:
-    return len(log.files.list)
-
-
-def _start(log: Log) -> int:
-    return log.first_offset
-
-
-def _end(log: Log) -> int:
-    return log.log_end_offset
-
-
-def _size(log: Log) -> int:
-    return log.size
 
 
 def _add_cleaner(registry: Registry, cleaner: LogCleaner) -> None:
@@ -182,30 +166,14 @@ def add_fetchers(registry: Registry, manager: ReplicaFetcherManager) -> None:
     registry.add(names.MAX_LAG, lambda: [((_CLIENT,), max([lag for _, lag in lags()], default=0))])
     registry.add(names.MIN_FETCH_RATE, lambda: [((_CLIENT,), slowest())])
     registry.add(names.FETCHER_LAG, lags)
-    registry.add(names.FETCHER_REQUESTS, of_each(_fetch_count))
-    registry.add(names.FETCHER_BYTES, of_each(_fetch_bytes))
-    registry.add(names.FETCH_TIMES, with_sums(_fetch_times))
-    registry.add(names.FETCH_SIZES, with_sums(_fetch_sizes))
+    registry.add(names.FETCHER_REQUESTS, of_each(lambda stats: stats.fetches.meter))
+    registry.add(names.FETCHER_BYTES, of_each(lambda stats: stats.bytes))
+    registry.add(names.FETCH_TIMES, with_sums(lambda stats: stats.fetches))
+    registry.add(names.FETCH_SIZES, with_sums(lambda stats: stats.sizes))
 
 
 def _tags(fetcher: ReplicaFetcher) -> tuple[str, str, str]:
     return fetcher.name, fetcher.leader.host, str(fetcher.leader.port)
-
-
-def _fetch_count(stats: FetcherStats) -> Meter:
-    return stats.fetches.meter
-
-
-def _fetch_bytes(stats: FetcherStats) -> Meter:
-    return stats.bytes
-
-
-def _fetch_times(stats: FetcherStats) -> Timer:
-    return stats.fetches
-
-
-def _fetch_sizes(stats: FetcherStats) -> Histogram:
-    return stats.sizes
 
 
 def add_offsets(registry: Registry, offsets: OffsetManager) -> None:
