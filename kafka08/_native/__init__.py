@@ -6,7 +6,7 @@ import logging
 import os
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
-from typing import Any
+from types import ModuleType
 
 # An installer writes all files of a package within this time, in any order.
 _SLACK_S = 10.0
@@ -14,7 +14,7 @@ _SLACK_S = 10.0
 logger = logging.getLogger("kafka08")
 
 
-def load(name: str, directory: str = os.path.dirname(__file__)) -> Any:
+def load(name: str, directory: str = os.path.dirname(__file__)) -> ModuleType | None:
     """The module of this name, or None if it was not built, or was built before its source changed
     (as after an update of a checkout), which is logged."""
     if is_stale(name, directory):

@@ -17,6 +17,7 @@ from __future__ import annotations
 import importlib
 import struct
 import zlib
+from types import ModuleType
 from typing import Any, Final
 
 from kafka08.errors import KafkaError, MessageSizeTooLargeError, UnknownError
@@ -24,7 +25,7 @@ from kafka08.message.entry import BATCH, BytesLike
 
 # Inflating is on the broker's produce path: isal takes a third of zlib's time. On platforms without
 # a wheel of isal, zlib is used instead, with level 1 as its fastest.
-fast_zlib: Any = zlib
+fast_zlib: ModuleType = zlib
 try:
     from isal import isal_zlib
 

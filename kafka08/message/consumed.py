@@ -7,14 +7,16 @@ those of ``kafka08._native.scan`` if it was built, which spares a consumer most 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from kafka08._native import load
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.entry import NO_TIMESTAMP_TYPE, BytesLike, Headers, TimedMessage
 from kafka08.message.scan import iter_fields
 
-Decoder = Callable[[bytes], Any]
+Decoded: TypeAlias = Any
+"""What an application's decoder returns; bytes or None without one."""
+Decoder = Callable[[bytes], Decoded]
 Details = tuple[int, int, Headers]
 _NONE: Details = (NO_TIMESTAMP, NO_TIMESTAMP_TYPE, ())
 
@@ -63,11 +65,11 @@ class Message:
         return self._source.partition
 
     @property
-    def key(self) -> Any:
+    def key(self) -> Decoded:
         return _decoded(self._key, self._source.key_decoder)
 
     @property
-    def value(self) -> Any:
+    def value(self) -> Decoded:
         return _decoded(self._value, self._source.value_decoder)
 
     @property
@@ -86,7 +88,7 @@ class Message:
         return f"Message({self.topic}:{self.partition}:{self.offset})"
 
 
-def _decoded(data: bytes | None, decoder: Decoder | None) -> Any:
+def _decoded(data: bytes | None, decoder: Decoder | None) -> Decoded:
     return data if data is None or decoder is None else decoder(data)
 
 
@@ -118,6 +120,6 @@ def timed(source: Source, message: TimedMessage) -> Message:
 
 
 PlainMessage, plain_consumed = Message, consumed
-native: Any = load("scan")
+native = load("scan")
 if native is not None:
     Message, consumed = native.ConsumedMessage, native.consumed  # type: ignore[misc]

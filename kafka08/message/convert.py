@@ -76,7 +76,7 @@ def plain_run(data: BytesLike, position: int, target: int, room: int) -> tuple[b
     return records.untimed(data, position, stop, 0), stop, False
 
 
-def converted_set(data: BytesLike, target: int, max_inflated: int = MAX_INFLATED) -> bytes:
+def converted_set(data: BytesLike, target: int) -> bytes:
     """A whole set of format 1 or 2, numbered already, in the lower format ``target``.
 
     Raises as ``leaves`` does.
@@ -90,16 +90,16 @@ def converted_set(data: BytesLike, target: int, max_inflated: int = MAX_INFLATED
         position = walked.stop
         if position < end:
             _, stop = offset_and_stop(data, position)
-            parts.append(converted(data[position:stop], target, max_inflated)[0])
+            parts.append(converted(data[position:stop], target, MAX_INFLATED)[0])
             position = stop
     return b"".join(parts)
 
 
-def count_headers(entry: BytesLike, max_inflated: int = MAX_INFLATED) -> int:
+def count_headers(entry: BytesLike) -> int:
     """The headers of all records in a whole entry. Raises as ``leaves`` does."""
     if magic_of(entry) != BATCH or header_of(entry).is_control:
         return 0
-    data = inflated_records(entry, 0, len(entry), max_inflated)
+    data = inflated_records(entry, 0, len(entry))
     return records.header_count(data, 0, len(data))
 
 

@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any
 
 from kafka08._native import load
 
@@ -41,7 +40,7 @@ def _row(crc: int) -> int:
 
 crc32: Callable[..., int] = zlib.crc32
 crc32c: Callable[..., int] = slow_crc32c
-native: Any = load("checksums")
+native = load("checksums")
 if native is not None:
     crc32, crc32c = native.crc32, native.crc32c
 else:

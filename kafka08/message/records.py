@@ -15,7 +15,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from struct import Struct
-from typing import Any
 
 from kafka08._native import load
 from kafka08.errors import InvalidRecordError
@@ -302,7 +301,7 @@ def wrong_count(found: int, count: int) -> InvalidRecordError:
 plain_check, plain_rows, plain_entries, plain_untimed = check, rows, entries, untimed
 plain_first_since, plain_batch_entries = first_since, batch_entries
 plain_newest_time_of = newest_time_of
-native: Any = load("records")
+native = load("records")
 if native is not None:
     check, rows, entries, untimed = native.check, native.rows, native.entries, native.untimed
     first_since, batch_entries = native.first_since, native.batch_entries

@@ -18,7 +18,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from struct import Struct
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from kafka08._native import load
 from kafka08.errors import InvalidMessageError, MessageSizeTooLargeError, UnknownError
@@ -378,7 +378,7 @@ plain_walk, plain_newest_time = walk, newest_time
 plain_producer_batches, plain_message_times = producer_batches, message_times
 plain_family_end = family_end
 plain_fields, plain_columns, plain_messages = fields, columns, messages
-native: Any = load("scan")
+native = load("scan")
 if native is not None:
     walk, newest_time = native.walk, native.newest_time
     producer_batches, message_times = native.producer_batches, native.message_times
@@ -481,8 +481,8 @@ class FileWalk:
 
     ``checks`` are those of ``walk``; with ``headers_only`` only offsets and sizes are read. An
     entry larger than a chunk is checked piece by piece: ``chunk`` (default CHUNK) bounds the
-    memory. With ``times`` ``newest`` is the ``newest_time`` of all entries passed so far;
-    that is not for ``headers_only``.
+    memory. ``newest`` is the ``newest_time`` of all entries passed so far, but with
+    ``headers_only``.
     """
 
     def __init__(
@@ -496,10 +496,8 @@ class FileWalk:
         last: int | None = None,
         up_to: int | None = None,
         chunk: int | None = None,
-        times: bool = False,
     ) -> None:
         self.newest = (NO_TIMESTAMP, NO_TIMESTAMP)
-        self._times = times
         self._fd = fd
         self._position = position
         self._end = end
@@ -522,7 +520,7 @@ class FileWalk:
             is_fresh = bool(self._data) and self._position == self._start
             walked = self._walk(until)
             ended = walked.ended
-            if self._times and walked.magic:
+            if walked.magic and not self._headers_only:
                 at, stop = self._position - self._start, min(walked.stop, len(self._data))
                 newest = newest_time(self._data, at, stop)
                 self.newest = max(self.newest, newest, key=itemgetter(0))

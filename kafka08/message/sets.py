@@ -294,7 +294,7 @@ def next_offset(buffer: BytesLike, default: int) -> int:
     return walked.last + 1 if walked.count else default
 
 
-def holds_null_key(buffer: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bool:
+def holds_null_key(buffer: BytesLike) -> bool:
     """Whether a message of a checked set, or one inside its wrappers, does not have a key.
 
     Sets of formats 1 and 2 are passed over: they were checked when they were numbered.
@@ -309,7 +309,7 @@ def holds_null_key(buffer: BytesLike, *, max_inflated: int = MAX_INFLATED) -> bo
         if is_timed(buffer, walked.stop):
             continue
         codec = codec_of(buffer, walked.stop)
-        inner = leaves(buffer, walked.stop, position, codec, max_inflated=max_inflated).data
+        inner = leaves(buffer, walked.stop, position, codec).data
         if walk(inner, 0, len(inner), keyed=True).ended == KEYLESS:
             return True
 

@@ -71,7 +71,7 @@ def has_unclear(buffer: BytesLike) -> bool:
     return newest_time(buffer, 0, len(buffer), _UNCLEAR)[0] == _UNCLEAR
 
 
-def newest(buffer: BytesLike, max_inflated: int = MAX_INFLATED) -> tuple[int, int]:
+def newest(buffer: BytesLike) -> tuple[int, int]:
     """As ``scan.newest_time`` of whole entries, with the times of the records where the header of
     a batch cannot be right. A batch that cannot be read counts with its header."""
     found = newest_time(buffer, 0, len(buffer), _UNCLEAR)
@@ -83,15 +83,15 @@ def newest(buffer: BytesLike, max_inflated: int = MAX_INFLATED) -> tuple[int, in
         one = view[entry.position : entry.stop]
         time, offset = newest_time(one, 0, len(one))
         if has_unclear(one):
-            time, offset = max(time, _newest_in_batch(one, max_inflated)), entry.offset
+            time, offset = max(time, _newest_in_batch(one)), entry.offset
         if time > best[0]:
             best = time, offset
     return best
 
 
-def _newest_in_batch(batch: memoryview, max_inflated: int) -> int:
+def _newest_in_batch(batch: memoryview) -> int:
     try:
-        data = inflated_records(batch, 0, len(batch), max_inflated)
+        data = inflated_records(batch, 0, len(batch))
         base = header_of(batch).base_timestamp
         return records.newest_time_of(data, 0, len(data), base)
     except KafkaError:

@@ -146,7 +146,6 @@ def absolute_slice(
     max_bytes: int,
     known: Callable[[int], BytesLike | None] | None = None,
     made: list[Rebuilt] | None = None,
-    max_inflated: int = MAX_INFLATED,
     room: int | None = None,
     level: int = FASTEST,
     target: int = 0,
@@ -166,51 +165,15 @@ def absolute_slice(
 
     ``level`` is gzip's. With a ``room`` all wrappers together inflate to at most that: all bytes
     from the first wrapper that would exceed it are left out. Raises InflatesTooFarError if that is
-    the first entry (with a room of ``max_inflated`` or more it never is).
+    the first entry (with a room of MAX_INFLATED or more it never is).
     """
     if not holds_wrappers(data):
         return data
-    view = memoryview(data)
-    rebuilding = _Rebuilding(known, max_inflated, room, level, target)
-    parts: list[BytesLike] = []
-    kept = done = grown = 0  # bytes of data in parts, bytes processed, bytes gained by rebuilding
-    is_first = True  # nothing was rebuilt, except to nothing
-    while (entry := _entry_at(data, done)) is not None:
-        position = stop = entry.position
-        rebuilt: BytesLike | None = None
-        is_full = False
-        if target < entry.magic <= (TIMED if keep_plain else BATCH) and not entry.codec:
-            room_left = max_bytes - position - grown
-            rebuilt, stop, is_full = plain_run(data, position, target, room_left)
-        if stop == position:  # also where a run cannot begin
-            stop = entry.stop
-            try:
-                rebuilt = rebuilding.sent(entry, view[position:stop])
-            except InflatesTooFarError:
-                if not done:
-                    raise
-                break
-        growth = 0 if rebuilt is None else len(rebuilt) - (stop - position)
-        if not is_first and stop + grown + growth > max_bytes:
-            break
-        if rebuilt is not None:
-            is_first = is_first and not len(rebuilt)
-            parts += (view[kept:position], rebuilt) if kept < position else (rebuilt,)
-            grown += growth
-            kept = stop
-        done = stop
-        if is_full:
-            break
-    else:
-        if not kept:
-            return data
-        if len(data) + grown <= max_bytes and done + grown > 0:
-            done = len(data)  # the cut last entry stays
-    if kept < done:
-        parts.append(view[kept:done])
-    if made is not None:
+    rebuilding = _Rebuilding(known, room, level, target)
+    sent = rebuilding.slice(data, max_bytes, TIMED if keep_plain else BATCH)
+    if made is not None and sent is not data:
         made += rebuilding.made
-    return b"".join(parts)
+    return sent
 
 
 class _Rebuilding:
@@ -220,19 +183,59 @@ class _Rebuilding:
     def __init__(
         self,
         known: Callable[[int], BytesLike | None] | None,
-        max_inflated: int,
         room: int | None,
         level: int,
         target: int,
     ) -> None:
         self._known = known
-        self._max_inflated = max_inflated
         self._room = room
         self._level = level
         self._target = target
         self.made: list[Rebuilt] = []
 
-    def sent(self, entry: Entry, stored: memoryview) -> BytesLike | None:
+    def slice(self, data: bytes, max_bytes: int, runs_to: int) -> bytes:
+        """``data`` as it is sent, or itself. Entries without a codec up to format ``runs_to`` are
+        converted in runs."""
+        view, target = memoryview(data), self._target
+        parts: list[BytesLike] = []
+        kept = done = grown = 0  # bytes of data in parts, bytes processed, bytes gained
+        is_first = True  # nothing was rebuilt, except to nothing
+        while (entry := _entry_at(data, done)) is not None:
+            position = stop = entry.position
+            rebuilt: BytesLike | None = None
+            is_full = False
+            if target < entry.magic <= runs_to and not entry.codec:
+                room_left = max_bytes - position - grown
+                rebuilt, stop, is_full = plain_run(data, position, target, room_left)
+            if stop == position:  # also where a run cannot begin
+                stop = entry.stop
+                try:
+                    rebuilt = self._sent(entry, view[position:stop])
+                except InflatesTooFarError:
+                    if not done:
+                        raise
+                    break
+            growth = 0 if rebuilt is None else len(rebuilt) - (stop - position)
+            if not is_first and stop + grown + growth > max_bytes:
+                break
+            if rebuilt is not None:
+                is_first = is_first and not len(rebuilt)
+                parts += (view[kept:position], rebuilt) if kept < position else (rebuilt,)
+                grown += growth
+                kept = stop
+            done = stop
+            if is_full:
+                break
+        else:
+            if not kept:
+                return data
+            if len(data) + grown <= max_bytes and done + grown > 0:
+                done = len(data)  # the cut last entry stays
+        if kept < done:
+            parts.append(view[kept:done])
+        return b"".join(parts)
+
+    def _sent(self, entry: Entry, stored: memoryview) -> BytesLike | None:
         """The bytes for the ``stored`` ones, or None to send these. Raises InflatesTooFarError if
         the room is too small."""
         if not _may_change(entry, self._target):
@@ -241,11 +244,11 @@ class _Rebuilding:
         return self._make(entry, stored) if found is None else found
 
     def _make(self, entry: Entry, stored: memoryview) -> bytes | None:
-        most = self._max_inflated if self._room is None else min(self._max_inflated, self._room)
+        most = MAX_INFLATED if self._room is None else min(MAX_INFLATED, self._room)
         try:
             rebuilt, inflated = _rebuilt_or_none(stored, most, self._level, self._target)
         except InflatesTooFarError:
-            if most < self._max_inflated:
+            if most < MAX_INFLATED:
                 raise
             rebuilt, inflated = None, most
         if self._room is not None:
@@ -260,7 +263,7 @@ def whole_bytes(data: bytes) -> int:
     return walk(data, 0, len(data), wrappers=True).stop
 
 
-def normalise(buffer: BytesLike, base_offset: int, *, max_inflated: int = MAX_INFLATED) -> bytes:
+def normalise(buffer: BytesLike, base_offset: int) -> bytes:
     """The set as 0.8.2.2 stores it: one wrapper with the last codec seen and absolute offsets.
 
     A set without wrappers stays plain and is numbered. A cut last entry is left out. Without
@@ -272,8 +275,7 @@ def normalise(buffer: BytesLike, base_offset: int, *, max_inflated: int = MAX_IN
         stop = entry.stop
         if entry.codec:
             codec = entry.codec
-            found = leaves(buffer, entry.position, stop, codec, max_inflated=max_inflated)
-            parts.append(found.data)
+            parts.append(leaves(buffer, entry.position, stop, codec).data)
         else:
             parts.append(memoryview(buffer)[entry.position : stop])
     table = bytearray().join(parts)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka08.errors import InvalidMessageError, KafkaError
-from kafka08.message.compression import CorruptCompressionError, decompress
+from kafka08.message.compression import MAX_INFLATED, CorruptCompressionError, decompress
 from kafka08.message.entry import encode_entry, key_and_value
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import assign_offsets, iter_messages
@@ -177,8 +177,8 @@ def test_damage_is_passed_on():
     assert absolute_slice(data, max_bytes=10**6) is data
     one = growing(60)
     assert absolute_slice(one + data, max_bytes=10**6) == rebuild(one) + data
-    bomb = growing(60)
-    assert absolute_slice(bomb, max_bytes=10**6, max_inflated=100) is bomb
+    bomb = wrapper(plain([(None, bytes(MAX_INFLATED))]), 1, 6)
+    assert absolute_slice(bomb, max_bytes=10**6) is bomb
 
 
 @pytest.mark.parametrize("codec", [1, 2, 3])
