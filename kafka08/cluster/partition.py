@@ -29,8 +29,8 @@ from kafka08.errors import (
     UnknownLeaderEpochError,
     UnknownTopicOrPartitionError,
 )
-from kafka08.log.log import Log, LogAppendInfo
-from kafka08.log.numbering import Numbered
+from kafka08.log.log import Log
+from kafka08.log.numbering import LogAppendInfo, Numbered
 from kafka08.log.segments.file_slice import FileSlice
 from kafka08.message.sets import Opened
 from kafka08.protocol.schemas import NO_LEADER

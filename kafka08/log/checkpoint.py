@@ -1,7 +1,8 @@
 """Offsets per partition in a small text file, written atomically (kafka.server.OffsetCheckpoint).
 
 Lines, each ending in a newline: ``0`` (version), the number of entries, then
-``<topic> <partition> <offset>`` per entry. An empty file holds no entries.
+``<topic> <partition> <offset>`` per entry. An empty file holds no entries. Other files of numbers
+have the same form (``write_lines``, ``read_lines``).
 """
 
 from __future__ import annotations
@@ -10,10 +11,16 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kafka08.common import TopicPartition
-from kafka08.log.directory import MAX_PARTITION, make_way, sync_directory
+from kafka08.log.directory import (
+    MAX_PARTITION,
+    make_way,
+    replace_file,
+    sync_directory,
+    unlink_if_there,
+)
 
 VERSION = 0
 MAX_OFFSET = (1 << 63) - 1
@@ -28,12 +35,10 @@ class OffsetCheckpoint:
 
     def __init__(self, path: str, *, rare: bool = False) -> None:
         self.path = path
-        self._temporary = path + ".tmp"
         self._lock = threading.Lock()
-        for each in (self.path, self._temporary):
+        for each in (path, path + ".tmp"):
             make_way(each)
-        if os.path.exists(self._temporary):
-            os.unlink(self._temporary)
+        unlink_if_there(path + ".tmp")
         if not rare:
             with open(path, "a"):
                 pass
@@ -41,16 +46,9 @@ class OffsetCheckpoint:
 
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Replace the content; it is on disk on return. Raises OSError."""
-        lines = [str(VERSION), str(len(offsets))]
-        lines += [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
+        lines = [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
         with self._lock:
-            with open(self._temporary, "w", encoding="utf-8", newline="\n") as file:
-                file.write("\n".join(lines) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(self._temporary, self.path)
-            # Otherwise a power cut could restore old offsets, which may lie above a truncation.
-            sync_directory(os.path.dirname(self.path) or ".")
+            write_lines(self.path, lines)
             self._known = dict(offsets)
 
     def update(self, offsets: Mapping[TopicPartition, int]) -> None:
@@ -75,6 +73,22 @@ class OffsetCheckpoint:
             except ValueError as error:
                 logger.warning("Ignoring checkpoint file %s: %s", self.path, error)
                 return {}
+
+
+def write_lines(path: str, entries: Sequence[str]) -> None:
+    """Replace the content of the file by these entries; it is on disk on return, so that a power
+    cut does not bring the old ones back. Raises OSError."""
+    replace_file(path, "\n".join([str(VERSION), str(len(entries)), *entries]) + "\n")
+
+
+def read_lines(path: str) -> list[str]:
+    """The entries that ``write_lines`` has written. Raises OSError, and ValueError if the file is
+    not whole."""
+    with open(path, encoding="ascii") as file:
+        lines = file.read().splitlines()
+    if lines[:1] != [str(VERSION)] or len(lines) < 2 or len(lines) - 2 != int(lines[1]):
+        raise ValueError("it is not whole")
+    return lines[2:]
 
 
 def _parse(text: str) -> dict[TopicPartition, int]:

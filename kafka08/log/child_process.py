@@ -9,10 +9,10 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 # A killed process ends within milliseconds, unless it waits for a disk in the kernel.
@@ -93,7 +93,7 @@ def received_job(niceness: int) -> bytes:
     return job
 
 
-def print_event(event: dict[str, Any]) -> None:
+def print_event(event: Mapping[str, object]) -> None:
     """In the child: an event for the broker, as a line of JSON. The process ends if the broker has
     died: the thread that waits for that may be late."""
     try:

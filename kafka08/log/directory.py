@@ -46,6 +46,25 @@ def sync_directory(path: str) -> None:
         os.close(fd)
 
 
+def replace_file(path: str, text: str) -> None:
+    """Replace the content of a small file; it is on disk on return. Raises OSError."""
+    with open(path + ".tmp", "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(path + ".tmp", path)
+    sync_directory(os.path.dirname(path) or ".")
+
+
+def unlink_if_there(path: str) -> bool:
+    """Remove a file; whether it was there. Raises other OSErrors."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def remove_directory(path: str) -> None:
     """Remove a directory and its files. Another thread may still make and remove some: it notices
     soon that their log is deleted. Raises OSError."""
@@ -91,12 +110,7 @@ def write_log_dirs(path: str, log_dirs: Sequence[str]) -> None:
     target = os.path.join(path, LOG_DIRS_FILE)
     for each in (target, target + ".tmp"):
         make_way(each)
-    with open(target + ".tmp", "w", encoding="utf-8") as file:
-        file.write("".join(f"{each}\n" for each in log_dirs))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(target + ".tmp", target)
-    sync_directory(path)
+    replace_file(target, "".join(f"{each}\n" for each in log_dirs))
 
 
 def parse_log_name(name: str) -> TopicPartition | None:
@@ -180,12 +194,9 @@ class LogDirectory:
     def unmark_clean(self) -> None:
         """Remove the marker: from now on a crash needs recovery."""
         make_way(self.file(CLEAN_SHUTDOWN_FILE))
-        try:
-            os.unlink(self.file(CLEAN_SHUTDOWN_FILE))
-        except FileNotFoundError:
-            return
-        # A marker that came back after a power cut would make recovery skip logs that need it.
-        sync_directory(self.path)
+        if unlink_if_there(self.file(CLEAN_SHUTDOWN_FILE)):
+            # A marker that came back after a power cut would make recovery skip logs that need it.
+            sync_directory(self.path)
 
     def partitions(self) -> dict[TopicPartition, str]:
         """The partitions kept here, with their directories. Directories with other names are

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 # The process or the machine lacks a resource. It may be available again soon, and the failed
@@ -35,6 +36,26 @@ class DiskFailure(NamedTuple):
 
     directory: str
     error: OSError
+
+
+def tried(work: Iterable[tuple[str, Callable[[], object]]]) -> list[DiskFailure]:
+    """Make all these calls, each with its data directory; returns the failures."""
+    failures = []
+    for directory, act in work:
+        try:
+            act()
+        except OSError as error:
+            failures.append(DiskFailure(directory, error))
+    return failures
+
+
+def write_all(fd: int, data: bytes | bytearray | memoryview, position: int) -> None:
+    """Write all of ``data`` at ``position`` of a file. Raises OSError."""
+    left = memoryview(data)
+    while left:
+        written = os.pwrite(fd, left, position)
+        left = left[written:]
+        position += written
 
 
 def is_shortage(error: BaseException | None) -> bool:

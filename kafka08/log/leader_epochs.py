@@ -16,7 +16,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from kafka08.log.directory import sync_directory
+from kafka08.log.checkpoint import read_lines, write_lines
 from kafka08.log.segments.segment import LogSegment
 from kafka08.message.batch import header_of, leader_epoch_of
 from kafka08.message.entry import BATCH, OFFSET, BytesLike
@@ -24,7 +24,6 @@ from kafka08.message.scan import FileWalk, iter_entries
 
 FILE = "leader-epoch-checkpoint"
 NO_EPOCH = -1
-_VERSION = "0"
 _PIECE = 1 << 20
 
 logger = logging.getLogger("kafka.server.epoch.LeaderEpochFileCache")
@@ -49,8 +48,7 @@ class LeaderEpochs:
         self._is_written = True
         known = log_end if recovery_point is None else recovery_point
         try:
-            with open(self._path, encoding="ascii") as file:
-                self._entries = _parse(file.read())
+            self._entries = _parse(read_lines(self._path))
         except FileNotFoundError:
             pass  # as for a log of format 0
         except ValueError as error:
@@ -129,24 +127,16 @@ class LeaderEpochs:
                 f"{epoch} {max(start, log_start)}" for epoch, start in entries[max(ended, 0) :]
             ]
             try:
-                with open(self._path + ".tmp", "w", encoding="ascii", newline="\n") as file:
-                    file.write("\n".join([_VERSION, str(len(lines)), *lines]) + "\n")
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(self._path + ".tmp", self._path)
-                sync_directory(os.path.dirname(self._path))
+                write_lines(self._path, lines)
             except OSError:
                 self._is_written = False
                 raise
 
 
-def _parse(text: str) -> list[tuple[int, int]]:
+def _parse(lines: Sequence[str]) -> list[tuple[int, int]]:
     """Raises ValueError."""
-    lines = text.splitlines()
-    if lines[:1] != [_VERSION] or len(lines) < 2 or len(lines) - 2 != int(lines[1]):
-        raise ValueError("it is not whole")
     entries: list[tuple[int, int]] = []
-    for line in lines[2:]:
+    for line in lines:
         epoch, start = map(int, line.split())
         if entries and (epoch <= entries[-1][0] or start < entries[-1][1]):
             raise ValueError(f"{line!r} is not in order")

@@ -12,12 +12,11 @@ timers: it reports to the caller what is due later.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import random
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, NoReturn, Protocol
+from typing import Final, NoReturn, Protocol
 
 from kafka08.common import TopicPartition
 from kafka08.errors import (
@@ -27,10 +26,15 @@ from kafka08.errors import (
     UnknownError,
 )
 from kafka08.log import numbering
-from kafka08.log.directory import parse_log_name, remove_directory, sync_directory
+from kafka08.log.directory import (
+    parse_log_name,
+    remove_directory,
+    sync_directory,
+    unlink_if_there,
+)
 from kafka08.log.disk import SyncError
 from kafka08.log.leader_epochs import LeaderEpochs
-from kafka08.log.numbering import Numbered, RebuiltSet, moved
+from kafka08.log.numbering import NOTHING_APPENDED, LogAppendInfo, Numbered, RebuiltSet, moved
 from kafka08.log.producer_state import ProducerBatch
 from kafka08.log.producers import ProducerStateManager
 from kafka08.log.recovery import recovery
@@ -60,26 +64,6 @@ class WallClock(Protocol):
     def millis(self) -> int: ...
 
 
-class LogAppendInfo(NamedTuple):
-    """The result of an append. If ``count`` is 0 nothing was written, and the offsets are -1. If
-    only ``valid_bytes`` is 0, these messages of an idempotent producer were stored before.
-
-    ``rolled``: the caller should soon call ``flush(up_to=first_offset)`` on another thread.
-    ``rebuilt``: wrappers rebuilt at append while consumers are near (see ``tail_readers``).
-    ``append_time``: the timestamp (ms) that all messages got; -1 if they have their own or none.
-    """
-
-    first_offset: int
-    last_offset: int
-    count: int  # type: ignore[assignment]  # hides tuple.count
-    valid_bytes: int
-    codec: int
-    rolled: bool = False
-    rebuilt: RebuiltSet | None = None
-    append_time: int = NO_TIMESTAMP
-
-
-NOTHING_APPENDED = LogAppendInfo(-1, -1, 0, 0, 0)
 _NO_CUT: Final = 1 << 63  # above all offsets
 
 
@@ -482,8 +466,7 @@ class Log:
             if holds and not self._is_deleted:
                 os.replace(made, integrity.seal_path(segment.path))
                 return True
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(made)
+        unlink_if_there(made)
         return False
 
     # Truncate

@@ -33,7 +33,7 @@ from kafka08.log.directory import (
     remove_directory,
     write_log_dirs,
 )
-from kafka08.log.disk import DiskFailure, is_failure
+from kafka08.log.disk import DiskFailure, is_failure, tried
 from kafka08.log.log import Log, WallClock
 from kafka08.log.recovery.loading import Loading, Work
 from kafka08.log.recovery.recovery import bytes_to_recover
@@ -411,13 +411,7 @@ class LogManager:
             )
 
     def _in_each_directory(self, act: Callable[[str], None]) -> list[DiskFailure]:
-        failures = []
-        for directory in self._directories:
-            try:
-                act(directory.path)
-            except OSError as error:
-                failures.append(DiskFailure(directory.path, error))
-        return failures
+        return tried((each.path, partial(act, each.path)) for each in self._directories)
 
     def _logs_in(self, path: str) -> list[Log]:
         return [log for log in list(self.logs.values()) if os.path.dirname(log.directory) == path]
@@ -482,13 +476,7 @@ def _flush_deleted(log: Log) -> None:
 
 def _each(logs: Collection[Log], act: Callable[[Log], object]) -> list[DiskFailure]:
     """Call a function with each log; returns the disk failures."""
-    failures = []
-    for log in logs:
-        try:
-            act(log)
-        except OSError as error:
-            failures.append(DiskFailure(os.path.dirname(log.directory), error))
-    return failures
+    return tried((os.path.dirname(log.directory), partial(act, log)) for log in logs)
 
 
 def _flush_and_close(log: Log) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from kafka08.common import TopicPartition
 from kafka08.errors import InvalidRecordError, KafkaError
 from kafka08.message import sets, wrappers
+from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.compression import LZ4
 from kafka08.message.convert import converted_set, refuse_headers
 from kafka08.message.entry import BATCH, Appended
@@ -28,6 +29,28 @@ class RebuiltSet(NamedTuple):
     serial: int
     position: int
     wrappers: list[Rebuilt]
+
+
+class LogAppendInfo(NamedTuple):
+    """The result of an append. If ``count`` is 0 nothing was written, and the offsets are -1. If
+    only ``valid_bytes`` is 0, these messages of an idempotent producer were stored before.
+
+    ``rolled``: the caller should soon call ``flush(up_to=first_offset)`` on another thread.
+    ``rebuilt``: wrappers rebuilt at append while consumers are near (see ``tail_readers``).
+    ``append_time``: the timestamp (ms) that all messages got; -1 if they have their own or none.
+    """
+
+    first_offset: int
+    last_offset: int
+    count: int  # type: ignore[assignment]  # hides tuple.count
+    valid_bytes: int
+    codec: int
+    rolled: bool = False
+    rebuilt: RebuiltSet | None = None
+    append_time: int = NO_TIMESTAMP
+
+
+NOTHING_APPENDED = LogAppendInfo(-1, -1, 0, 0, 0)
 
 
 class Numbered:

@@ -19,7 +19,7 @@ from bisect import insort
 from collections.abc import Collection, Iterable, Sequence
 
 from kafka08.errors import InvalidRecordError, KafkaError
-from kafka08.log.directory import sync_directory
+from kafka08.log.directory import sync_directory, unlink_if_there
 from kafka08.log.producer_state import CorruptSnapshotError, ProducerBatch, ProducerStates
 from kafka08.log.segments.file_slice import SegmentFile
 from kafka08.log.segments.names import SNAPSHOT_SUFFIX
@@ -187,8 +187,7 @@ class ProducerStateManager:
     def _remove(self, offsets: Sequence[int]) -> None:
         for offset in offsets:
             self.snapshots.remove(offset)
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._path(offset))
+            unlink_if_there(self._path(offset))
 
     def _path(self, offset: int) -> str:
         return os.path.join(self._directory, f"{offset:020d}{SNAPSHOT_SUFFIX}")

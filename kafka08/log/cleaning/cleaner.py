@@ -24,7 +24,7 @@ from collections.abc import Callable, Generator, Mapping
 from enum import Enum
 from functools import partial
 from itertools import takewhile
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
@@ -32,16 +32,17 @@ from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.cleaning import cleanings
 from kafka08.log.cleaning.cleaner_job import (
     CleanedGroup,
+    CleanerProcess,
     CleanerStats,
+    Event,
     Job,
     SealedSegment,
     remove_cleaned,
 )
-from kafka08.log.cleaning.cleaner_process import CleanerProcess
 from kafka08.log.cleaning.key_map import max_entries
 from kafka08.log.cleaning.throttler import SharedTime
 from kafka08.log.directory import CLEANER_CHECKPOINT_FILE, sync_directory
-from kafka08.log.disk import DiskFailure
+from kafka08.log.disk import DiskFailure, tried
 from kafka08.log.log import Log, WallClock
 from kafka08.log.segments.segment import LogSegment
 from kafka08.metrics.meters import Meter
@@ -56,7 +57,7 @@ LAST_RETRY_MS = 3_600_000
 logger = logging.getLogger("kafka.log.LogCleaner")
 
 # ``clean`` yields seconds to wait, or a call that may block.
-Wish: TypeAlias = "float | Callable[[], Any]"
+Wish: TypeAlias = "float | Callable[[], object]"
 
 
 class State(Enum):
@@ -75,10 +76,10 @@ LEGAL_NEXT = {
 }
 
 
-class Process(Protocol):
+class Compaction(Protocol):
     """A running compaction."""
 
-    def poll(self) -> list[dict[str, Any]]:
+    def poll(self) -> list[Event]:
         """The events since the last call (``compaction.events``), without waiting."""
 
     @property
@@ -89,7 +90,7 @@ class Process(Protocol):
         """End it: it does not write after this returns. Harmless if it has ended."""
 
 
-Start = Callable[[Job], Process]
+Start = Callable[[Job], Compaction]
 CleanUntil = Callable[[TopicPartition], int]
 
 
@@ -126,18 +127,18 @@ class LogCleaner:
         logs: Mapping[TopicPartition, Log],
         *,
         clock: WallClock,
-        start: Start | None = None,
+        start: Start = CleanerProcess,
     ) -> None:
         self._config = config
         self._logs = logs
         self._clock = clock
         self._throttle = SharedTime()
-        self._start = start or CleanerProcess
+        self._start = start
         self.last_passes: dict[int, CleanerStats] = {}  # by thread
         self.max_dirty_ratio = 0.0  # of the last choice
         self.throttled = Meter()  # bytes read and written
         self._states: dict[TopicPartition, State] = {}
-        self._processes: dict[TopicPartition, Process] = {}
+        self._processes: dict[TopicPartition, Compaction] = {}
         self._set_aside: dict[TopicPartition, tuple[int, int]] = {}  # (until, for how long), ms
         self._lock = threading.Lock()
         self._checkpoints: dict[str, OffsetCheckpoint] = {}
@@ -212,13 +213,7 @@ class LogCleaner:
             self._unwritten.discard(path)
 
     def _write_changes(self) -> list[DiskFailure]:
-        failures = []
-        for path in sorted(self._unwritten):
-            try:
-                self._write(path)
-            except OSError as error:
-                failures.append(DiskFailure(path, error))
-        return failures
+        return tried((path, partial(self._write, path)) for path in sorted(self._unwritten))
 
     def truncated(self) -> list[DiskFailure]:
         """Lower the checkpoints of logs that were truncated below them, and retry failed writes.
@@ -409,11 +404,10 @@ class LogCleaner:
                     elif "error" in event:
                         raise KafkaError(event["error"])
                     else:
-                        stats: CleanerStats = event["stats"]
+                        stats, end = event["stats"], event["end"]
                         self.last_passes[thread] = stats
                         self.throttled.mark(stats.bytes_read + stats.bytes_written)
-                        _record_stats(thread, log.name, first, event["end"], stats)
-                        end: int = event["end"]
+                        _record_stats(thread, log.name, first, end, stats)
                         return end
                     if not is_valid():
                         break

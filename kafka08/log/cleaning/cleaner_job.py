@@ -1,14 +1,16 @@
 """The job that the cleaner gives to a child process (``compaction``), and the events that come
-back, each as a line of JSON."""
+back, each as a line of JSON. ``CleanerProcess`` is the cleaner's side."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypedDict
 
-from kafka08.log.directory import CLEANED_SUFFIX
+from kafka08.log.child_process import ChildProcess
+from kafka08.log.directory import CLEANED_SUFFIX, unlink_if_there
+from kafka08.log.segments.names import SUFFIXES
 
 
 class SealedSegment(NamedTuple):
@@ -73,14 +75,23 @@ class CleanedGroup(NamedTuple):
     size: int
 
 
+class Event(TypedDict, total=False):
+    """One of ``say``, a line for the log; ``group``; ``end``, the first offset not cleaned, with
+    ``stats``; ``error``, a text, with ``errno`` if a file could not be read or written."""
+
+    say: str
+    group: CleanedGroup
+    end: int
+    stats: CleanerStats
+    error: str
+    errno: int
+
+
 def remove_cleaned(directory: str, base_offset: int) -> None:
     """Remove the cleaned files of a group, if they exist."""
     stem = os.path.join(directory, f"{base_offset:020d}")
-    for suffix in (".log", ".index", ".timeindex"):
-        try:
-            os.unlink(stem + suffix + CLEANED_SUFFIX)
-        except FileNotFoundError:
-            continue
+    for suffix in SUFFIXES:
+        unlink_if_there(stem + suffix + CLEANED_SUFFIX)
 
 
 def encode_job(job: Job) -> bytes:
@@ -94,13 +105,25 @@ def decode_job(line: bytes) -> Job:
     return Job(**found)
 
 
-def parse_events(lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
-    """The events in the lines that the child process printed."""
-    for line in lines:
-        event = json.loads(line)
-        if "group" in event:
-            bases, changed, size = event["group"]
-            event["group"] = CleanedGroup(tuple(bases), changed, size)
-        elif "stats" in event:
-            event["stats"] = CleanerStats(*event["stats"])
-        yield event
+def parse_event(line: bytes) -> Event:
+    """The event in a line that the child process printed."""
+    event: Event = json.loads(line)
+    if "group" in event:
+        bases, changed, size = event["group"]
+        event["group"] = CleanedGroup(tuple(bases), changed, size)
+    elif "stats" in event:
+        event["stats"] = CleanerStats(*event["stats"])
+    return event
+
+
+class CleanerProcess(ChildProcess):
+    """Runs ``python -m kafka08.log.cleaning.compaction`` on ``job``. Raises OSError if it cannot be
+    started."""
+
+    def __init__(self, job: Job) -> None:
+        descriptors = [job.throttle_fd] if job.throttle_fd >= 0 else []
+        super().__init__("kafka08.log.cleaning.compaction", encode_job(job), descriptors)
+
+    def poll(self) -> list[Event]:
+        """The events since the last call."""
+        return list(map(parse_event, self.lines()))

@@ -18,11 +18,10 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kafka08.log.directory import sync_directory
+from kafka08.log.checkpoint import read_lines, write_lines
 
 CLEANING_TIMES_FILE = "cleaning-times"
 
-_VERSION = "0"
 # Between two entries that are kept lies at least this part of delete.retention.ms, which bounds
 # both the number of entries and how much longer than that a tombstone waits.
 _PARTS = 16
@@ -44,8 +43,7 @@ def read(directory: str, checkpoint: int | None, now: int) -> list[Cleaning]:
     A time after ``now`` (ms), from a clock that was set back, counts as ``now``. Raises OSError.
     """
     try:
-        with open(os.path.join(directory, CLEANING_TIMES_FILE), encoding="ascii") as file:
-            found = _parse(file.read())
+        found = _parse(read_lines(os.path.join(directory, CLEANING_TIMES_FILE)))
     except FileNotFoundError:
         return []
     except ValueError as error:
@@ -67,14 +65,8 @@ def with_one_more(known: Sequence[Cleaning], last: Cleaning, retention_ms: int) 
 
 def write(directory: str, cleanings: Sequence[Cleaning]) -> None:
     """Replace the file; it is on disk on return. Raises OSError."""
-    path = os.path.join(directory, CLEANING_TIMES_FILE)
     lines = [f"{each.ended} {each.offset}" for each in cleanings]
-    with open(path + ".tmp", "w", encoding="ascii", newline="\n") as file:
-        file.write("\n".join([_VERSION, str(len(lines)), *lines]) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(path + ".tmp", path)
-    sync_directory(directory)
+    write_lines(os.path.join(directory, CLEANING_TIMES_FILE), lines)
 
 
 def tombstones_below(cleanings: Sequence[Cleaning], retention_ms: int, now: int) -> int:
@@ -83,13 +75,10 @@ def tombstones_below(cleanings: Sequence[Cleaning], retention_ms: int, now: int)
     return max(old, default=0)
 
 
-def _parse(text: str) -> list[Cleaning]:
+def _parse(lines: Sequence[str]) -> list[Cleaning]:
     """Raises ValueError."""
-    lines = text.splitlines()
-    if lines[:1] != [_VERSION] or len(lines) < 2 or len(lines) - 2 != int(lines[1]):
-        raise ValueError("it is not whole")
     found: list[Cleaning] = []
-    for line in lines[2:]:
+    for line in lines:
         ended, offset = map(int, line.split())
         if found and offset < found[-1].offset:
             raise ValueError(f"{line!r} is not in order")

@@ -16,13 +16,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import Any
 
 from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.log.child_process import print_event, received_job
 from kafka08.log.cleaning.cleaner_job import (
     CleanedGroup,
     CleanerStats,
+    Event,
     Job,
     SealedSegment,
     decode_job,
@@ -31,6 +31,9 @@ from kafka08.log.cleaning.cleaner_job import (
 from kafka08.log.cleaning.key_map import KeyMap, refuse, with_true_offsets, wrapper_leaves
 from kafka08.log.cleaning.throttler import Throttler
 from kafka08.log.directory import CLEANED_SUFFIX
+from kafka08.log.disk import write_all
+from kafka08.log.segments.index import MAX_RELATIVE_OFFSET
+from kafka08.log.segments.names import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX
 from kafka08.log.segments.time_index import ENTRY as TIME_ENTRY
 from kafka08.log.segments.time_index import MessageTime
 from kafka08.message.batch import NO_TIMESTAMP
@@ -51,7 +54,6 @@ from kafka08.message.entry import (
 from kafka08.message.retained import retained
 from kafka08.message.scan import newest_time, walk
 
-MAX_RELATIVE_OFFSET = (1 << 31) - 1
 MAX_SEGMENT_BYTES = (1 << 31) - 1
 NICENESS = 10
 
@@ -222,9 +224,10 @@ class Writer:
         self._base_offset = base_offset
         self._key_map = key_map
         self._producer_ends = frozenset(job.producer_ends)
-        self._path = job.path(base_offset) + CLEANED_SUFFIX
-        self._index_path = _index_path(job.path(base_offset)) + CLEANED_SUFFIX
-        self._time_index_path = _time_index_path(job.path(base_offset)) + CLEANED_SUFFIX
+        stem = job.path(base_offset).removesuffix(LOG_SUFFIX)
+        self._path = stem + LOG_SUFFIX + CLEANED_SUFFIX
+        self._index_path = stem + INDEX_SUFFIX + CLEANED_SUFFIX
+        self._time_index_path = stem + TIME_INDEX_SUFFIX + CLEANED_SUFFIX
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
         self._index = bytearray()
         self._index_room = max(job.segment_index_bytes // _INDEX_ENTRY_BYTES, 1) * (
@@ -365,11 +368,8 @@ class Writer:
     def _write(self, data: bytes | memoryview) -> None:
         if self.size + len(data) > MAX_SEGMENT_BYTES:
             raise KafkaError(f"{self._path} would not fit a segment")
-        view = memoryview(data)
-        while len(view):
-            written = os.write(self._fd, view)
-            view = view[written:]
-            self.size += written
+        write_all(self._fd, data, self.size)
+        self.size += len(data)
         self._throttler.maybe_throttle(len(data))
 
     def finish(self, modified_ns: int) -> None:
@@ -388,20 +388,11 @@ class Writer:
 def _write_synced(path: str, data: bytearray, modified_ns: int) -> None:
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
     try:
-        with open(fd, "wb", buffering=0, closefd=False) as file:
-            file.write(data)
+        write_all(fd, data, 0)
         os.utime(fd, ns=(modified_ns, modified_ns))
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def _index_path(path: str) -> str:
-    return path[: -len(".log")] + ".index"
-
-
-def _time_index_path(path: str) -> str:
-    return path[: -len(".log")] + ".timeindex"
 
 
 def _date(seconds: float) -> str:
@@ -412,10 +403,8 @@ def _date(seconds: float) -> str:
 # The child process
 
 
-def events(job: Job, emit: Callable[[dict[str, Any]], None], throttler: Throttler) -> None:
-    """Run ``clean`` and emit events: {"say": line}, {"group": CleanedGroup}, then {"end": offset,
-    "stats": CleanerStats}, or {"error": text}, with "errno" if a file could not be read or
-    written."""
+def events(job: Job, emit: Callable[[Event], None], throttler: Throttler) -> None:
+    """Run ``clean`` and emit its events; the last one is the end or an error."""
     try:
         end, stats = clean(
             job,
@@ -424,7 +413,7 @@ def events(job: Job, emit: Callable[[dict[str, Any]], None], throttler: Throttle
             throttler,
         )
     except (KafkaError, OSError) as error:
-        event: dict[str, Any] = {"error": str(error) or type(error).__name__}
+        event: Event = {"error": str(error) or type(error).__name__}
         if isinstance(error, OSError) and error.errno is not None:
             event["errno"] = error.errno
         emit(event)

@@ -43,10 +43,10 @@ class KeyMap:
     """Key -> offset for up to ``room`` keys. ``last_offset`` is that of the last message added
     (-1: none)."""
 
-    def __init__(self, room: int, secret: bytes | None = None) -> None:
+    def __init__(self, room: int) -> None:
         self.room = room
         self.last_offset = -1
-        self._map = OffsetMap(room, os.urandom(16) if secret is None else secret)
+        self._map = OffsetMap(room, os.urandom(16))
 
     def __len__(self) -> int:
         return len(self._map)
@@ -57,16 +57,13 @@ class KeyMap:
 
     def is_superseded(self, key: bytes, offset: int) -> bool:
         """Whether a message after the one at ``offset`` has this key."""
-        later: int = self._map.get(key)
-        return later > offset
+        return self._map.get(key) > offset
 
     def survivors(
         self, data: bytes, position: int, stop: int, tombstones_below: int
     ) -> tuple[list[tuple[int, int]], int]:
         """See ``PlainOffsetMap.survivors``."""
-        found: tuple[list[tuple[int, int]], int]
-        found = self._map.survivors(data, position, stop, tombstones_below)
-        return found
+        return self._map.survivors(data, position, stop, tombstones_below)
 
     def add(self, data: bytes, first_offset: int) -> int:
         """Add the whole entries of ``data`` from ``first_offset`` on, as long as there is room;

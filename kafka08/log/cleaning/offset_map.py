@@ -7,7 +7,6 @@ computed with a secret, so that clients cannot send keys that collide. Does not 
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any
 
 from kafka08._native import load
 from kafka08.message.entry import KEY_AT
@@ -88,8 +87,8 @@ class PlainOffsetMap:
         return stretches, kept
 
 
-native: Any = load("offset_map")
-OffsetMap: Any = native.OffsetMap if native else PlainOffsetMap
+native = load("offset_map")
+OffsetMap: type[PlainOffsetMap] = native.OffsetMap if native else PlainOffsetMap
 # The cost of one key: 24 bytes for its slot, a fifth of the slots empty, and the old table while
 # the map grows.
 ENTRY_BYTES = 45 if native else PlainOffsetMap.ENTRY_BYTES

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection
 from itertools import pairwise
 from typing import NamedTuple
 
-from kafka08.log.directory import CLEANED_SUFFIX, put_aside, sync_directory
+from kafka08.log.directory import CLEANED_SUFFIX, put_aside, sync_directory, unlink_if_there
 from kafka08.log.segments import integrity
 from kafka08.log.segments.index import ENTRY, ENTRY_SIZE, MAX_RELATIVE_OFFSET
 from kafka08.log.segments.names import (
@@ -54,6 +54,8 @@ _OUR_SUFFIXES = (
     SNAPSHOT_SUFFIX,
 )
 
+# What is derived from a log file, and has no meaning without it.
+_DERIVED = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, integrity.SEAL_SUFFIX)
 _INDEX_SWAPS = (INDEX_SUFFIX + SWAP_SUFFIX, TIME_INDEX_SUFFIX + SWAP_SUFFIX)
 
 _PIECE = 1 << 20
@@ -128,7 +130,7 @@ def load(
             active.size - end,
             active.path,
         )
-        recover(active, config.index_interval_bytes, config.segment_index_bytes)
+        recover(active, config)
         leo, _ = active.next_offset()
     active.load_newest()
     for segment in segments:
@@ -139,8 +141,7 @@ def load(
 
 def recover(
     segment: LogSegment,
-    index_interval_bytes: int,
-    max_index_bytes: int,
+    config: LogConfig,
     before_cut: Callable[[int], object] | None = None,
     tell: Callable[[int], object] = tell_nobody,
 ) -> int:
@@ -150,11 +151,11 @@ def recover(
     that have been walked, which add up to the size of the segment.
 
     A valid entry is whole, has a correct crc, and an offset above the previous one. An entry is
-    indexed if it is more than ``index_interval_bytes`` after the last indexed one. Its index
-    offset is one above the previous entry's, which is valid for plain entries and wrappers.
+    indexed if it is more than index.interval.bytes after the last indexed one. Its index offset is
+    one above the previous entry's, which is valid for plain entries and wrappers.
     """
     base, size = segment.base_offset, segment.size
-    indexes = _NewIndexes(base, max_index_bytes)
+    indexes = _NewIndexes(base, config.segment_index_bytes)
     walk = FileWalk(
         segment.file.fd,
         0,
@@ -162,13 +163,12 @@ def recover(
         check_crc=True,
         last=base - 1,
         up_to=base + MAX_RELATIVE_OFFSET,
-        times=True,
     )
     position, last, magic, told = 0, base - 1, 0, 0
     is_due = False  # whether to index the entry at position, if it is valid
     while True:
         newest = walk.newest
-        walked = walk.step(until=position + index_interval_bytes + 1)
+        walked = walk.step(until=position + config.index_interval_bytes + 1)
         if is_due and walked.count:
             indexes.add(last + 1, position, newest)
         last = walked.last if walked.count else last
@@ -317,7 +317,7 @@ def _remove_side_files(path: str) -> None:
     integrity.remove(path)
     remove_rebuilt(path)
     for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
-        _unlink_if_there(path[: -len(LOG_SUFFIX)] + suffix)
+        unlink_if_there(path[: -len(LOG_SUFFIX)] + suffix)
 
 
 def _bases(directory: str) -> list[int]:
@@ -325,17 +325,13 @@ def _bases(directory: str) -> list[int]:
     bases = []
     for name in os.listdir(directory):
         path = os.path.join(directory, name)
-        if name.endswith(INDEX_SUFFIX):
-            if not os.path.exists(path[: -len(INDEX_SUFFIX)] + LOG_SUFFIX):
-                logger.warning(
-                    "Found an orphaned index file, %s, with no corresponding log file.", path
-                )
-                os.unlink(path)
-        elif name.endswith(TIME_INDEX_SUFFIX):
-            if not os.path.exists(path[: -len(TIME_INDEX_SUFFIX)] + LOG_SUFFIX):
-                os.unlink(path)
-        elif name.endswith(integrity.SEAL_SUFFIX):
-            if not os.path.exists(path[: -len(integrity.SEAL_SUFFIX)] + LOG_SUFFIX):
+        stem, suffix = os.path.splitext(path)
+        if suffix in _DERIVED:
+            if not os.path.exists(stem + LOG_SUFFIX):
+                if suffix == INDEX_SUFFIX:
+                    logger.warning(
+                        "Found an orphaned index file, %s, with no corresponding log file.", path
+                    )
                 os.unlink(path)
         elif name.endswith(LOG_SUFFIX):
             base = _base_of(name)
@@ -353,7 +349,7 @@ def _remove_rebuilt(directory: str, keep: Collection[int]) -> None:
     for name in os.listdir(directory):
         stem, suffix = os.path.splitext(name)
         if suffix in (REBUILT_SUFFIX, REBUILT_INDEX_SUFFIX) and stem not in kept:
-            _unlink_if_there(os.path.join(directory, name))
+            unlink_if_there(os.path.join(directory, name))
 
 
 def _base_of(name: str) -> int | None:
@@ -397,13 +393,7 @@ def _recover_from(
             tell(segment.size)
             continue
         logger.info("Recovering unflushed segment %d (%s).", segment.base_offset, segment.path)
-        if recover(
-            segment,
-            config.index_interval_bytes,
-            config.segment_index_bytes,
-            drop_behind,
-            tell,
-        ):
+        if recover(segment, config, drop_behind, tell):
             logger.warning(
                 "Corruption found in %s, truncating to offset %d.",
                 segment.path,
@@ -420,7 +410,7 @@ def _recover_cut(segment: LogSegment, next_base: int, config: LogConfig) -> None
     _ensure_index(segment, config, thorough=True)
     end, position = segment.next_offset()
     if position != segment.size or end > next_base:
-        recover(segment, config.index_interval_bytes, config.segment_index_bytes)
+        recover(segment, config)
         return
     # A damaged file is replaced and not written to: a power cut could undo the write in part.
     _ensure_time_index(segment, config, is_active=False, thorough=True)
@@ -469,7 +459,7 @@ def _ensure_index(segment: LogSegment, config: LogConfig, *, thorough: bool) -> 
             problem = "its last entry does not point at an entry of the log"
     if problem is not None:
         logger.warning("Rebuilding the index of %s: %s.", segment.path, problem)
-        recover(segment, config.index_interval_bytes, config.segment_index_bytes)
+        recover(segment, config)
 
 
 def _ensure_time_index(
@@ -487,7 +477,7 @@ def _ensure_time_index(
             problem = "it is missing"
     if problem is not None:
         logger.warning("Rebuilding the time index of %s: %s.", segment.path, problem)
-        recover(segment, config.index_interval_bytes, config.segment_index_bytes)
+        recover(segment, config)
 
 
 def _look_for_untimed(segment: LogSegment) -> None:
@@ -495,10 +485,3 @@ def _look_for_untimed(segment: LogSegment) -> None:
     if segment.newest.timestamp >= 0:
         end = segment.index.last_position
         segment.has_untimed = segment.first_timestamp < 0 or is_untimed_from(segment, end)
-
-
-def _unlink_if_there(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass

@@ -21,6 +21,7 @@ from struct import Struct, iter_unpack
 from typing import Final
 
 from kafka08.errors import KafkaError
+from kafka08.log.disk import write_all
 
 ENTRY: Final = Struct(">ii")
 ENTRY_SIZE = ENTRY.size
@@ -137,9 +138,7 @@ class OffsetIndex:
         self._release()
         descriptor = self._descriptor()
         os.ftruncate(descriptor, 0)
-        written = 0
-        while written < len(entries):
-            written += os.pwrite(descriptor, memoryview(entries)[written:], written)
+        write_all(descriptor, entries, 0)
         self._close_descriptor()
         self.entries = self.allocated = len(entries) // ENTRY_SIZE
         self.last_offset, self.last_position = self._read_last_entry()

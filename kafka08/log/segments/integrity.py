@@ -11,12 +11,12 @@ Text: a version, then ``<size> <crc in hex>``. Does not know logs, or when to ch
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 from collections.abc import Generator
 from typing import NamedTuple
 
+from kafka08.log.directory import unlink_if_there
 from kafka08.message.crc import crc32c
 from kafka08.message.entry import (
     BAD_CRC,
@@ -90,8 +90,7 @@ def write(log_path: str, seal: Seal) -> str:
 
 def remove(log_path: str) -> None:
     """Remove the side file: the segment is about to change."""
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(seal_path(log_path))
+    unlink_if_there(seal_path(log_path))
 
 
 def sum_up(log_path: str, piece: int = PIECE) -> Generator[int, None, Seal]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
+from kafka08.log.directory import unlink_if_there
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
@@ -25,6 +24,4 @@ def rebuilt_paths(log_path: str) -> tuple[str, str]:
 def remove_rebuilt(log_path: str) -> None:
     """Remove the files of a segment's rebuilt entries, if there are any."""
     for path in reversed(rebuilt_paths(log_path)):  # without an index the other is ignored
-        if os.path.exists(path):
-            with contextlib.suppress(FileNotFoundError):  # another thread has removed it
-                os.unlink(path)
+        unlink_if_there(path)

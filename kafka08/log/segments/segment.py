@@ -256,7 +256,7 @@ class LogSegment:
         if after_cut:
             begin = self.index.lookup(noted.last.offset) if noted.entries else 0
         self.newest = noted.last
-        tail = FileWalk(self.file.fd, begin, self.size, times=True, chunk=_LONG_READ)
+        tail = FileWalk(self.file.fd, begin, self.size, chunk=_LONG_READ)
         tail.step()
         if tail.newest[0] > self.newest.timestamp:
             self.newest = MessageTime(*tail.newest)

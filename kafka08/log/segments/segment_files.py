@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from kafka08.errors import KafkaError
-from kafka08.log.directory import CLEANED_SUFFIX
+from kafka08.log.directory import CLEANED_SUFFIX, unlink_if_there
 from kafka08.log.segments.names import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
@@ -98,10 +98,7 @@ class SegmentFiles:
             due = [path for at, path in self._due if at <= now]
             self._due = [entry for entry in self._due if entry[0] > now]
         for path in due:
-            try:
-                os.unlink(path)
-            except FileNotFoundError:
-                pass  # a later segment of the same name was deleted too
+            unlink_if_there(path)  # a later segment of the same name may have been deleted too
         return len(due)
 
     def forget(self) -> None:

@@ -38,7 +38,8 @@ from kafka08.groups.records import (
     is_original,
 )
 from kafka08.log.disk import is_shortage
-from kafka08.log.log import Log, LogAppendInfo
+from kafka08.log.log import Log
+from kafka08.log.numbering import LogAppendInfo
 from kafka08.message.entry import Message, TimedMessage
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.runtime import Runtime, TaskHandle

@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka08.errors import KafkaError
 from kafka08.log.child_process import print_event, received_job
+from kafka08.log.disk import write_all
 from kafka08.log.segments.index import ENTRY, ENTRY_SIZE, MAX_RELATIVE_OFFSET
 from kafka08.message.compression import SMALLER
 from kafka08.message.entry import Walked, is_later
@@ -87,7 +88,7 @@ def rebuild(stretch: Stretch) -> RebuildOutcome:
         differs = differs or made is not stored
         if size + len(made) > MAX_FILE_BYTES or not index.fits(walked.last):
             break
-        _write(stretch.rebuilt_fd, made, size)
+        write_all(stretch.rebuilt_fd, made, size)
         index.add(made, size)
         position += walked.stop
         size += len(made)
@@ -98,7 +99,7 @@ def rebuild(stretch: Stretch) -> RebuildOutcome:
         return RebuildOutcome(stretch.start, False)
     if position > stretch.start:
         os.fdatasync(stretch.rebuilt_fd)
-        _write(stretch.index_fd, index.ended(size), stretch.entries * ENTRY_SIZE)
+        write_all(stretch.index_fd, index.ended(size), stretch.entries * ENTRY_SIZE)
         os.fdatasync(stretch.index_fd)
     return RebuildOutcome(position, differs)
 
@@ -146,14 +147,6 @@ class _Index:
         self._entries += ENTRY.pack(self._last + 1 - self._base, position)
 
 
-def _write(fd: int, data: bytes | bytearray, position: int) -> None:
-    view = memoryview(data)
-    while view:
-        written = os.pwrite(fd, view, position)
-        view = view[written:]
-        position += written
-
-
 # The child process
 
 
@@ -162,7 +155,7 @@ def encode_job(stretches: Sequence[Stretch]) -> bytes:
     return json.dumps(stretches).encode() + b"\n"
 
 
-def events(stretches: Sequence[Stretch], emit: Callable[[dict[str, Any]], None]) -> None:
+def events(stretches: Sequence[Stretch], emit: Callable[[dict[str, object]], None]) -> None:
     """Rebuild stretches in turn and emit an event for each: {"done": RebuildOutcome} or
     {"error": text}, with "errno" if a file could not be read or written."""
     for stretch in stretches:

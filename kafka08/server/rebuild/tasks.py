@@ -36,7 +36,7 @@ _SHORTAGES = (
 logger = logging.getLogger("kafka.server.RebuildTasks")
 
 
-class Process(Protocol):
+class RebuildProcess(Protocol):
     """A running child process."""
 
     def lines(self) -> list[bytes]: ...
@@ -47,7 +47,7 @@ class Process(Protocol):
     def kill(self) -> None: ...
 
 
-def start_process(stretches: Sequence[Stretch]) -> Process:
+def start_process(stretches: Sequence[Stretch]) -> RebuildProcess:
     """Raises OSError."""
     descriptors = [fd for each in stretches for fd in each[:3]]
     return ChildProcess(
@@ -55,7 +55,7 @@ def start_process(stretches: Sequence[Stretch]) -> Process:
     )
 
 
-class RebuildTasks:
+class RebuildTasks(Loop):
     """One loop over the live mapping ``logs``; ``max_bytes`` in each data directory."""
 
     def __init__(
@@ -64,19 +64,12 @@ class RebuildTasks:
         logs: Mapping[TopicPartition, Log],
         led_until: LedUntil,
         max_bytes: int,
-        start: Callable[[Sequence[Stretch]], Process] = start_process,
+        start: Callable[[Sequence[Stretch]], RebuildProcess] = start_process,
     ) -> None:
-        self._runtime = runtime
+        super().__init__(runtime, "kafka-log-rebuilder", self.work)
         self._logs = logs
         self._start = start
         self._planner = Planner(runtime.clock, max_bytes, led_until)
-        self._loop = Loop(runtime, "kafka-log-rebuilder", self.work)
-
-    def start(self) -> None:
-        self._loop.start()
-
-    def stop(self) -> None:
-        self._loop.stop()
 
     def work(self) -> None:
         """Rebuild what the plan asks for, or wait."""
@@ -91,7 +84,7 @@ class RebuildTasks:
         if wanted:
             self._rebuild(wanted[:MOST_AT_ONCE])
         else:
-            self._loop.stopping.wait(PAUSE_S)
+            self.stopping.wait(PAUSE_S)
 
     def _has(self, log: Log, segment: object) -> bool:
         return self._logs.get(log.topic_partition) is log and segment in log.segments
@@ -114,10 +107,10 @@ class RebuildTasks:
                 for fd in stretch[:3]:
                     os.close(fd)
 
-    def _follow(self, process: Process, wanted: list[SegmentToRebuild]) -> None:
+    def _follow(self, process: RebuildProcess, wanted: list[SegmentToRebuild]) -> None:
         """Take the results in turn as they come."""
         left = list(wanted)
-        while left and not self._loop.stopping.is_set():
+        while left and not self.stopping.is_set():
             ended = process.exit_status is not None
             lines = process.lines()
             for line in lines:
@@ -126,7 +119,7 @@ class RebuildTasks:
                 self._failed(left[:1], KafkaError(f"the process ended: {process.exit_status}"))
                 return
             if left:
-                self._loop.stopping.wait(POLL_S)
+                self.stopping.wait(POLL_S)
 
     def _take(self, done: SegmentToRebuild, result: RebuildOutcome | OSError | KafkaError) -> None:
         log, segment, start, _ = done
@@ -155,7 +148,7 @@ class RebuildTasks:
             if not full:
                 self._planner.give_up(segment)
         if full:
-            self._loop.stopping.wait(PAUSE_S)
+            self.stopping.wait(PAUSE_S)
 
 
 def _open(wanted: SegmentToRebuild) -> Stretch:

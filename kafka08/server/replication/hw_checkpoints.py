@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 
 from kafka08.cluster.partition import Partition
 from kafka08.common import TopicPartition
 from kafka08.log.checkpoint import OffsetCheckpoint
-from kafka08.log.disk import DiskFailure
+from kafka08.log.disk import DiskFailure, tried
 from kafka08.log.manager import LogManager
 from kafka08.runtime import Runtime
 
@@ -58,10 +59,8 @@ class HwCheckpoints:
         for key, log in self._log_manager.logs.items():
             if key in self._recorded:
                 by_directory[os.path.dirname(log.directory)][key] = self._recorded[key]
-        failures = []
-        for directory, offsets in by_directory.items():
-            try:
-                self._runtime.blocking(self._checkpoints[directory].write, offsets)
-            except OSError as error:
-                failures.append(DiskFailure(directory, error))
-        return failures
+        blocking = self._runtime.blocking
+        return tried(
+            (directory, partial(blocking, self._checkpoints[directory].write, offsets))
+            for directory, offsets in by_directory.items()
+        )

@@ -14,8 +14,8 @@ from typing import Final
 
 from kafka08.common import TopicPartition
 from kafka08.errors import RequestTimedOutError
-from kafka08.log.log import Log, LogAppendInfo
-from kafka08.log.numbering import Numbered
+from kafka08.log.log import Log
+from kafka08.log.numbering import LogAppendInfo, Numbered
 from kafka08.message.compression import InflatesTooFarError
 from kafka08.message.sets import Opened
 from kafka08.runtime import Lock, Runtime

@@ -24,9 +24,9 @@ from kafka08.errors import (
     caused,
 )
 from kafka08.log.disk import DiskFailure
-from kafka08.log.log import Log, LogAppendInfo
+from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
-from kafka08.log.numbering import Numbered
+from kafka08.log.numbering import LogAppendInfo, Numbered
 from kafka08.log.segments.file_slice import FileSlice
 from kafka08.message.entry import BATCH
 from kafka08.message.sets import Opened

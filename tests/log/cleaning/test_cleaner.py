@@ -14,8 +14,7 @@ from kafka08.common import TopicPartition
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.cleaning import cleaner as cleaner_module
 from kafka08.log.cleaning.cleaner import LEGAL_NEXT, LogCleaner, State
-from kafka08.log.cleaning.cleaner_job import Job
-from kafka08.log.cleaning.cleaner_process import CleanerProcess
+from kafka08.log.cleaning.cleaner_job import CleanerProcess, Job
 from kafka08.log.disk import DiskFailure
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager

@@ -10,7 +10,7 @@ from kafka08.log.cleaning.cleaner_job import (
     SealedSegment,
     decode_job,
     encode_job,
-    parse_events,
+    parse_event,
     remove_cleaned,
 )
 
@@ -31,7 +31,7 @@ def test_events_survive_the_way_back() -> None:
         {"end": 9, "stats": CleanerStats(bytes_read=3, seconds=0.5)},
         {"error": "No space left on device", "errno": 28},
     ]
-    assert list(parse_events([json.dumps(each).encode() for each in events])) == events
+    assert [parse_event(json.dumps(each).encode()) for each in events] == events
 
 
 def test_cleaned_files_of_one_group_are_removed(tmp_path: Path) -> None:
