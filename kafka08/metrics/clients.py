@@ -7,10 +7,13 @@ them. One collector serves all clients of a process, because a family may appear
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kafka08.metrics.exposition import family
 from kafka08.metrics.registry import HISTOGRAM, TIMER, Metric, Series, Value
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric as Family
 
 
 class Client(Protocol):
@@ -47,11 +50,11 @@ class ClientCollector:
         """For a client that was closed; its series end."""
         self._clients.remove(client)
 
-    def describe(self) -> list[Any]:
+    def describe(self) -> list[Family]:
         """No names: registering must not read the clients."""
         return []
 
-    def collect(self) -> Iterator[Any]:
+    def collect(self) -> Iterator[Family]:
         """The families of prometheus-client. Distributions without a value are left out."""
         found: dict[Metric, list[Series]] = {}
         for client in list(self._clients):

@@ -48,24 +48,17 @@ _COLUMNS = {
 _LONGEST_NAME = 240
 
 
-class CsvReporter:
+class CsvReporter(Loop):
     """Appends a line to each file every ``seconds``. The directory is made if it is missing."""
 
     def __init__(self, runtime: Runtime, registry: Registry, directory: str, seconds: int) -> None:
-        self._runtime = runtime
+        super().__init__(runtime, "metrics-csv-reporter", self._step)
         self._registry = registry
         self._directory = directory
         self._seconds = seconds
-        self._loop = Loop(runtime, "metrics-csv-reporter", self._step)
-
-    def start(self) -> None:
-        self._loop.start()
-
-    def stop(self) -> None:
-        self._loop.stop()
 
     def _step(self) -> None:
-        if not self._loop.stopping.wait(self._seconds):
+        if not self.stopping.wait(self._seconds):
             self.report()
 
     def report(self) -> None:

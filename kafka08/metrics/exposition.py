@@ -7,7 +7,7 @@ goes on. It is imported on first use, because most processes show no metrics.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kafka08.metrics.registry import (
     GAUGE,
@@ -21,6 +21,10 @@ from kafka08.metrics.registry import (
     Series,
 )
 from kafka08.runtime import Runtime
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric as Family
+    from prometheus_client.registry import Collector
 
 SHARES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 _NAMES = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")
@@ -44,14 +48,14 @@ _FRESH_SECONDS = 1.0
 class _One:
     """A single family in the place of a registry, as generate_latest takes it."""
 
-    def __init__(self, family: Any) -> None:
+    def __init__(self, family: Family) -> None:
         self._family = family
 
-    def collect(self) -> list[Any]:
+    def collect(self) -> list[Family]:
         return [self._family]
 
 
-def texts(families: Iterable[Any], encode: Callable[[Any], bytes]) -> Iterator[bytes]:
+def texts(families: Iterable[Family], encode: Callable[[Collector], bytes]) -> Iterator[bytes]:
     """The text of ``families``, family by family. ``encode`` is a generate_latest of
     prometheus-client."""
     ending = b""
@@ -72,7 +76,7 @@ class Exposition:
         from prometheus_client.openmetrics import exposition as openmetrics
 
         self._process = REGISTRY
-        self._generate: dict[str, Callable[[Any], bytes]] = {
+        self._generate: dict[str, Callable[[Collector], bytes]] = {
             PLAIN: generate_latest,
             OPEN: openmetrics.generate_latest,
         }
@@ -99,7 +103,7 @@ class Exposition:
             parts.append(_END)
         return b"".join(parts)
 
-    def _parts(self, generate: Callable[[Any], bytes]) -> Iterator[bytes]:
+    def _parts(self, generate: Callable[[Collector], bytes]) -> Iterator[bytes]:
         last = ""
         for metric, piece in self._registry.pieces():
             text = generate(_One(family(metric, piece)))
@@ -119,7 +123,7 @@ def _head_end(text: bytes) -> int:
     return at
 
 
-def family(metric: Metric, piece: Iterable[Series]) -> Any:
+def family(metric: Metric, piece: Iterable[Series]) -> Family:
     """The series in prometheus-client's form."""
     from prometheus_client.metrics_core import Metric as Family
 

@@ -71,7 +71,7 @@ def cleaner_tasks(
 
 def start_metric_outputs(
     config: BrokerConfig, runtime: Runtime, registry: Registry, health: Health
-) -> Iterator[Callable[[], None]]:
+) -> Iterator[Callable[[], object]]:
     """Yields the function that stops each output, once it has started."""
     module = import_module("kafka08.server.monitoring.metric_outputs")
     yield from module.start(config, runtime, registry, health)

@@ -74,13 +74,13 @@ class AclChanges:
         if state is SessionState.EXPIRED:
             self._wanted += 1
             for each in self.notices:
-                each.read_again()
+                each.session_expired()
 
     def refresh(self) -> None:
         """Read everything again, unless that was done a short time ago."""
         if self._wanted == self._done and self._clock.monotonic() >= self._rested:
             self._wanted += 1
-            self.notices[0].read_again()
+            self.notices[0].session_expired()
 
     def _follow(self, pattern: PatternType, names: Sequence[str]) -> None:
         with self._lock:

@@ -22,7 +22,7 @@ from zk.znodes import TOPIC_CONFIG_CHANGES, MalformedNodeError
 logger = logging.getLogger("kafka.server.TopicConfigManager")
 
 
-class ConfigChanges:
+class ConfigChanges(WatchedChildren):
     """``users``: pairs of a type and a function, which gets the path of a changed entity of that
     type (``topics/t``; ``users/u`` and ``users/u/clients/c`` are of type users). It may raise
     ZkError, and is called again then. Notices of other types are passed over.
@@ -31,11 +31,7 @@ class ConfigChanges:
     def __init__(
         self, runtime: Runtime, zk: ZkClient, users: Sequence[tuple[str, Callable[[str], None]]]
     ) -> None:
-        self._clock = runtime.clock
-        self._zk = zk
-        self._users = users
-        self._passed_on = -1
-        self.changes = WatchedChildren(
+        super().__init__(
             runtime,
             zk,
             TOPIC_CONFIG_CHANGES,
@@ -44,17 +40,10 @@ class ConfigChanges:
             logger,
             "Changes of configuration not read",
         )
-
-    def start(self) -> None:
-        """Pass on what is pending and follow what comes."""
-        self.changes.start()
-
-    def stop(self) -> None:
-        self.changes.stop()
-
-    def session_expired(self) -> None:
-        """The session's watches are gone: read the notices again, which arms new ones."""
-        self.changes.read_again()
+        self._clock = runtime.clock
+        self._zk = zk
+        self._users = users
+        self._passed_on = -1
 
     def _read(self, names: Sequence[str]) -> None:
         for number, name in sorted(_numbered(names)):

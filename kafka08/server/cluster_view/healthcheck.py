@@ -22,7 +22,7 @@ logger = logging.getLogger("kafka.server.KafkaHealthcheck")
 _RETRY_SECONDS = 1.0
 
 
-class KafkaHealthcheck:
+class KafkaHealthcheck(Loop):
     """Acts on what happens to the session, one event at a time, on a task of its own.
 
     ``expired`` are called in order for every new session, and again until it succeeds;
@@ -37,22 +37,19 @@ class KafkaHealthcheck:
         expired: list[Callable[[], None]],
         fence: Callable[[bool], None],
     ) -> None:
+        super().__init__(runtime, "zookeeper-session", self.step)
         self._timeout = session_timeout_ms / 1000
         self._clock = runtime.clock
         self._expired = expired
         self._fence = fence
         self._queue: Queue[SessionState | None] = runtime.queue()
         self._away_since: float | None = None
-        self._loop = Loop(runtime, "zookeeper-session", self.step)
         zk.on_state(self._queue.put)
 
-    def start(self) -> None:
-        self._loop.start()
-
-    def stop(self) -> None:
-        self._loop.stopping.set()
+    def stop(self, timeout: float | None = None) -> bool:
+        self.stopping.set()
         self._queue.put(None)
-        self._loop.stop()
+        return super().stop(timeout)
 
     def step(self) -> None:
         """Wait for the next event, or for the time at which to fence."""
@@ -80,7 +77,7 @@ class KafkaHealthcheck:
     def _renew(self) -> None:
         logger.info("re-registering broker info in ZK after session expiry")
         for act in self._expired:
-            while not self._loop.stopping.is_set():
+            while not self.stopping.is_set():
                 try:
                     act()
                     break
@@ -90,4 +87,4 @@ class KafkaHealthcheck:
                     logger.warning(
                         "Renewing the session's nodes failed: %s", error, exc_info=not known
                     )
-                    self._loop.stopping.wait(_RETRY_SECONDS)
+                    self.stopping.wait(_RETRY_SECONDS)

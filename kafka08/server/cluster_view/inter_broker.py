@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 from kafka08.common import Endpoint
 from kafka08.network.channel import Connectors
-from kafka08.runtime import SocketConnector
+from kafka08.runtime import Socket, SocketConnector
 from kafka08.server.cluster_view.registrations import Registrations
 from kafka08.settings.listeners import Listeners
 
@@ -18,38 +18,25 @@ def connectors(
     the listener between brokers."""
     if listeners.is_plain:
         return lambda broker_id: connector
-    return InterBroker(connector, registrations, listeners.inter_broker).to
+    listener = listeners.inter_broker
+    return lambda broker_id: InterBroker(connector, registrations, listener, broker_id)
 
 
-class InterBroker:
-    """``listener``: the listener between brokers, of which name and protocol count."""
+class InterBroker(NamedTuple):
+    """Connects to one broker, whatever address it is given. ``listener``: the listener between
+    brokers, of which name and protocol count."""
 
-    def __init__(
-        self, connector: SocketConnector, registrations: Registrations, listener: Endpoint
-    ) -> None:
-        self._connector = connector
-        self._registrations = registrations
-        self._listener = listener
+    connector: SocketConnector
+    registrations: Registrations
+    listener: Endpoint
+    broker_id: int
 
-    def to(self, broker_id: int) -> SocketConnector:
-        """Connects to that broker, whatever address it is given."""
-        return _ToBroker(self, broker_id)
-
-    def connect(self, broker_id: int, timeout: float) -> Any:
+    def connect(self, host: str, port: int, timeout: float) -> Socket:
         """A connected socket. Raises OSError."""
-        listener, protocol = self._listener.listener, self._listener.protocol
-        found = self._registrations.endpoint(broker_id, listener, protocol)
+        name, protocol = self.listener.listener, self.listener.protocol
+        found = self.registrations.endpoint(self.broker_id, name, protocol)
         if found is None:
             raise ConnectionRefusedError(
-                f"broker {broker_id} has registered no listener {listener} with {protocol}"
+                f"broker {self.broker_id} has registered no listener {name} with {protocol}"
             )
-        return self._connector.connect(found.host, found.port, timeout)
-
-
-class _ToBroker:
-    def __init__(self, brokers: InterBroker, broker_id: int) -> None:
-        self._brokers = brokers
-        self._broker_id = broker_id
-
-    def connect(self, host: str, port: int, timeout: float) -> Any:
-        return self._brokers.connect(self._broker_id, timeout)
+        return self.connector.connect(found.host, found.port, timeout)

@@ -26,17 +26,14 @@ logger = logging.getLogger("kafka.server.KafkaServer")
 Registered = Mapping[int, "BrokerRegistration | None"]
 
 
-class Registrations:
+class Registrations(WatchedChildren):
     """Follows /brokers/ids. ``tell`` gets the registrations after each reading (None for malformed
     ones), and may raise ZkError."""
 
     def __init__(
         self, runtime: Runtime, zk: ZkClient, tell: Callable[[Registered], None] | None = None
     ) -> None:
-        self._zk = zk
-        self._tell = tell
-        self._live: Registered = {}
-        self._children = WatchedChildren(
+        super().__init__(
             runtime,
             zk,
             znodes.BROKER_IDS,
@@ -45,18 +42,9 @@ class Registrations:
             logger,
             "Cannot read the registrations of brokers",
         )
-        self.step = self._children.step
-
-    def start(self) -> None:
-        """Read the registrations, and follow them. Raises ZkError."""
-        self._children.start()
-
-    def stop(self) -> None:
-        self._children.stop()
-
-    def session_expired(self) -> None:
-        """Watches are gone: read again."""
-        self._children.read_again()
+        self._zk = zk
+        self._tell = tell
+        self._live: Registered = {}
 
     def endpoint(self, broker_id: int, listener: str, protocol: str) -> Endpoint | None:
         """Where brokers connect to a listener of a broker; reads the node of one that is new.

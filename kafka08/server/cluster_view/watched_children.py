@@ -17,7 +17,7 @@ _CHANGED, _STOP = "changed", "stop"
 _RETRY_SECONDS = 1.0
 
 
-class WatchedChildren:
+class WatchedChildren(Loop):
     """``read`` gets the names of the children of ``path`` (none if there is no such node) and may
     raise ZkError; then it is called again a second later. ``warning``: what the log says then."""
 
@@ -31,25 +31,25 @@ class WatchedChildren:
         logger: Logger,
         warning: str,
     ) -> None:
+        super().__init__(runtime, task, self.step)
         self._path = path
-        self._read = read
+        self._take = read
         self._logger = logger
         self._warning = warning
         self._queue: Queue[object] = runtime.queue()
         self._watches = WatchSet(zk, self._queue.put)
-        self._loop = Loop(runtime, task, self.step)
 
-    def start(self) -> None:
+    def start(self) -> Loop:
         """Read, and follow what comes. Raises ZkError."""
         self._read_children()
-        self._loop.start()
+        return super().start()
 
-    def stop(self) -> None:
-        self._loop.stopping.set()
+    def stop(self, timeout: float | None = None) -> bool:
+        self.stopping.set()
         self._queue.put(_STOP)
-        self._loop.stop()
+        return super().stop(timeout)
 
-    def read_again(self) -> None:
+    def session_expired(self) -> None:
         """For a new session, which does not have the watches of the one before."""
         self._queue.put(_CHANGED)
 
@@ -62,7 +62,7 @@ class WatchedChildren:
                 # The watch may not be armed now, so nothing else would trigger the next read.
                 self._logger.warning("%s: %s", self._warning, error)
                 self._queue.put(_CHANGED)
-                self._loop.stopping.wait(_RETRY_SECONDS)
+                self.stopping.wait(_RETRY_SECONDS)
 
     def _read_children(self) -> None:
-        self._read(self._watches.children(self._path, _CHANGED) or [])
+        self._take(self._watches.children(self._path, _CHANGED) or [])

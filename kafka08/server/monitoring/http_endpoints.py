@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qs
 
 from kafka08.metrics import jmx
@@ -13,6 +13,9 @@ from kafka08.metrics.exposition import CONTENT_TYPES, OPEN, PLAIN, Exposition
 from kafka08.metrics.registry import Registry
 from kafka08.runtime import Runtime
 from kafka08.server.monitoring.health import Health
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 _OPEN_METRICS = "application/openmetrics-text"
 _JSON = "application/json"
@@ -45,14 +48,14 @@ class Endpoints:
         self._registry = registry
         self._health = health
         self._exposition = Exposition(runtime, registry)
-        self._pages: dict[str, Callable[[dict[str, Any]], Page]] = {
+        self._pages: dict[str, Callable[[WSGIEnvironment], Page]] = {
             "/metrics": self._metrics,
             "/health/live": self._live,
             "/health/ready": self._ready,
             "/jmx": self._jmx,
         }
 
-    def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         page = self._pages.get(environ["PATH_INFO"])
         if page is None:
             answer = Page(_UNKNOWN, _TEXT, b"not found\n")
@@ -74,11 +77,11 @@ class Endpoints:
         start(answer.status, [*headers, ("Content-Length", str(len(body)))])
         return [body]
 
-    def _metrics(self, environ: dict[str, Any]) -> Page:
+    def _metrics(self, environ: WSGIEnvironment) -> Page:
         form = OPEN if _OPEN_METRICS in environ.get("HTTP_ACCEPT", "") else PLAIN
         return Page(_OK, CONTENT_TYPES[form], self._exposition.text(form))
 
-    def _live(self, environ: dict[str, Any]) -> Page:
+    def _live(self, environ: WSGIEnvironment) -> Page:
         """Whether the event loop comes round in time."""
         clock = self._runtime.clock
         began = clock.monotonic()
@@ -87,14 +90,14 @@ class Endpoints:
             return _json(_UNAVAILABLE, {"status": "late"})
         return _json(_OK, {"status": "live"})
 
-    def _ready(self, environ: dict[str, Any]) -> Page:
+    def _ready(self, environ: WSGIEnvironment) -> Page:
         state, reasons = self._health.state, self._health.reasons()
         if reasons:
             found = {"status": "not ready", "broker_state": state, "reasons": reasons}
             return _json(_UNAVAILABLE, found)
         return _json(_OK, {"status": "ready", "broker_state": state})
 
-    def _jmx(self, environ: dict[str, Any]) -> Page:
+    def _jmx(self, environ: WSGIEnvironment) -> Page:
         asked = parse_qs(environ["QUERY_STRING"], keep_blank_values=True).get("qry", ["*:*"])[-1]
         try:
             fits = jmx.matcher(asked)
@@ -111,7 +114,7 @@ class Endpoints:
         return Page(_OK, _JSON, f'{{"beans":[{",".join(beans)}]}}\n'.encode())
 
 
-def _json(status: str, value: dict[str, Any]) -> Page:
+def _json(status: str, value: dict[str, object]) -> Page:
     return Page(status, _JSON, json.dumps(value).encode() + b"\n")
 
 

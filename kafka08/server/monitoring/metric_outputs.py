@@ -25,7 +25,7 @@ _NAME = "http.port"
 
 def start(
     config: BrokerConfig, runtime: Runtime, registry: Registry, health: Health
-) -> Iterator[Callable[[], None]]:
+) -> Iterator[Callable[[], object]]:
     """Yields the function that stops each output, once it has started."""
     if config.http_port >= 0:
         yield from _serve(config, Endpoints(runtime, registry, health))
@@ -40,7 +40,7 @@ def start(
         yield reporter.stop
 
 
-def _serve(config: BrokerConfig, endpoints: Endpoints) -> Iterator[Callable[[], None]]:
+def _serve(config: BrokerConfig, endpoints: Endpoints) -> Iterator[Callable[[], object]]:
     try:
         server = HttpServer(
             config.http_host,

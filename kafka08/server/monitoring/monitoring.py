@@ -25,7 +25,7 @@ class Monitoring:
     def __init__(self, config: BrokerConfig, runtime: Runtime) -> None:
         self._config = config
         self._runtime = runtime
-        self._stops: list[Callable[[], None]] = []
+        self._stops: list[Callable[[], object]] = []
         self.is_read = config.http_port >= 0 or config.writes_csv_metrics
         self.registry = Registry(runtime)
         self.health = Health()

@@ -29,7 +29,7 @@ logger = logging.getLogger("kafka.cluster.Partition")
 _WAKE_SECONDS = 1.0
 
 
-class IsrMaintenance:
+class IsrMaintenance(Loop):
     """Owner of every isr change of this broker; acts on ``Effects.isr_may_change``."""
 
     def __init__(
@@ -40,25 +40,22 @@ class IsrMaintenance:
         replicas: ReplicaManager,
         effects: Effects,
     ) -> None:
+        super().__init__(runtime, "isr-maintenance", self.step)
         self._max_lag_seconds = config.replica_lag_time_max_ms / 1000
         self._max_lag_messages = config.replica_lag_max_messages
         self._broker_id = config.broker_id
-        self._runtime = runtime
+        self._clock = runtime.clock
         self._zk = zk
         self._replicas = replicas
         self._effects = effects
         self._changes = IsrChanges(zk)
         self.shrinks = Meter()
         self.expands = Meter()
-        self._loop = Loop(runtime, "isr-maintenance", self.step)
 
-    def start(self) -> None:
-        self._loop.start()
-
-    def stop(self) -> None:
-        self._loop.stopping.set()
+    def stop(self, timeout: float | None = None) -> bool:
+        self.stopping.set()
         self._effects.stop_isr_changes()
-        self._loop.stop()
+        return super().stop(timeout)
 
     def maybe_shrink_isr(self) -> None:
         """Find isr members that are silent or too far behind; the timer calls this."""
@@ -83,7 +80,7 @@ class IsrMaintenance:
 
     def _lag_limits(self) -> tuple[float, float, int]:
         """Now, and how far behind that or the log's end an isr member may be."""
-        return self._runtime.clock.monotonic(), self._max_lag_seconds, self._max_lag_messages
+        return self._clock.monotonic(), self._max_lag_seconds, self._max_lag_messages
 
     def _change(self, doing: str, partition: Partition, isr: tuple[int, ...] | None) -> None:
         """Write the change, if there is one, and try again until its outcome is known or the role
@@ -96,14 +93,14 @@ class IsrMaintenance:
             ",".join(map(str, partition.isr)), ",".join(map(str, isr)),
         )  # fmt: skip
         change = partition.propose_isr(isr)
-        while partition.pending_isr is change and not self._loop.stopping.is_set():
+        while partition.pending_isr is change and not self.stopping.is_set():
             try:
                 moved = self._write(partition, change)
             except ZkClosedError:
                 return
             except ZkError as error:
                 logger.warning("Isr of %s not written: %s", partition.topic_partition, error)
-                self._loop.stopping.wait(_WAKE_SECONDS)
+                self.stopping.wait(_WAKE_SECONDS)
                 continue
             except znodes.MalformedNodeError as error:
                 # The node was written by hand; only the controller can repair it.

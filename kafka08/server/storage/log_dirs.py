@@ -37,7 +37,7 @@ _LOOK_SECONDS = 1.0
 StoredState = Callable[[TopicPartition], tuple[int, tuple[int, ...]] | None]
 
 
-class LogDirs:
+class LogDirs(Loop):
     """The task that writes failed directories to ZooKeeper, and checks that a controller acts on
     them."""
 
@@ -50,7 +50,7 @@ class LogDirs:
         failures: LogDirFailures,
         stored: StoredState,
     ) -> None:
-        self._runtime = runtime
+        super().__init__(runtime, "log-dir-failures", self.step)
         self._zk = zk
         self._log_manager = log_manager
         self._replicas = replicas
@@ -60,15 +60,11 @@ class LogDirs:
         # Partitions that are offline, and those that cannot be written, as ZooKeeper has them.
         self._told: tuple[set[TopicPartition], set[TopicPartition]] = (set(), set())
         self._told_at = 0.0
-        self._loop = Loop(runtime, "log-dir-failures", self.step)
 
-    def start(self) -> None:
-        self._loop.start()
-
-    def stop(self) -> None:
-        self._loop.stopping.set()
+    def stop(self, timeout: float | None = None) -> bool:
+        self.stopping.set()
         self._failures.changed.set()
-        self._loop.stop()
+        return super().stop(timeout)
 
     def publish(self) -> None:
         """Write the node that names partitions that are offline or cannot be written; it ends with
@@ -100,20 +96,20 @@ class LogDirs:
         failures.changed.wait(_LOOK_SECONDS if failures.has_shortages else None)
         failures.changed.clear()
         failures.end_shortages()
-        while self._is_due() and not self._loop.stopping.is_set():
+        while self._is_due() and not self.stopping.is_set():
             try:
                 self.publish()
             except ZkError as error:
                 logger.warning(
                     "Partitions on failed or full disks not reported to ZooKeeper yet: %s", error
                 )
-                self._loop.stopping.wait(_LOOK_SECONDS)
+                self.stopping.wait(_LOOK_SECONDS)
         self._await_handover()
 
     def _await_handover(self) -> None:
-        lost, clock = self._failures.lost_leaderships, self._runtime.clock
+        lost, clock = self._failures.lost_leaderships, self._clock
         deadline = clock.monotonic() + HANDOVER_SECONDS
-        while lost and not self._loop.stopping.wait(_LOOK_SECONDS):
+        while lost and not self.stopping.wait(_LOOK_SECONDS):
             try:
                 for key in list(lost):
                     if not self._could_be_led_elsewhere(key):

@@ -52,7 +52,7 @@ def test_notices_before_the_start_and_after_it_go_to_the_entitys_users(
     assert (followed.topics, followed.users) == (["topics/t"], ["users/alice/clients/c"])
     followed.notify("clients/c")
     followed.notify("users/alice")
-    followed.configs.changes.step()
+    followed.configs.step()
     assert (followed.topics, followed.users) == (
         ["topics/t"],
         ["users/alice/clients/c", "users/alice"],
@@ -77,9 +77,9 @@ def test_a_notice_that_failed_is_passed_on_again_before_later_ones(
     followed.fails = 1
     followed.notify("topics/t")
     followed.notify("topics/u")
-    followed.configs.changes.step()
+    followed.configs.step()
     assert followed.topics == []
-    followed.configs.changes.step()
+    followed.configs.step()
     assert followed.topics == ["topics/t", "topics/u"]
 
 
@@ -89,11 +89,11 @@ def test_old_notices_are_removed(followed: FollowedNotices) -> None:
     clock = followed.rig.clock
     clock.now = NOTICE_EXPIRY_MS / 1000
     second = followed.notify("topics/t")
-    followed.configs.changes.step()
+    followed.configs.step()
     assert first in followed.rig.zookeeper.nodes
     clock.now += 0.001
     followed.configs.session_expired()
-    followed.configs.changes.step()
+    followed.configs.step()
     assert not {first, second} & set(followed.rig.zookeeper.nodes)
     assert followed.rig.zk.exists(TOPIC_CONFIG_CHANGES) is not None
 
@@ -103,13 +103,13 @@ def test_a_new_session_is_looked_through(followed: FollowedNotices) -> None:
     followed.rig.zookeeper.forget_watches()
     followed.notify("topics/t")
     followed.configs.session_expired()
-    followed.configs.changes.step()
+    followed.configs.step()
     followed.notify("topics/u")  # and watched again
-    followed.configs.changes.step()
+    followed.configs.step()
     assert followed.topics == ["topics/t", "topics/u"]
 
 
 def test_stopping(followed: FollowedNotices) -> None:
     followed.configs.start()
     followed.configs.stop()
-    followed.configs.changes.step()  # the stop woke it, not a change
+    followed.configs.step()  # the stop woke it, not a change

@@ -29,7 +29,7 @@ def test_a_read_that_fails_is_repeated(rig: Rig, caplog: pytest.LogCaptureFixtur
     watched = _watched(rig, found)
     rig.zk.create_or_set(f"{PATH}/a", b"")
     watched.start()
-    watched.read_again()
+    watched.session_expired()
     rig.zk.down = True
     watched.step()
     assert found == [["a"]]
