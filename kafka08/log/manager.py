@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -99,7 +99,8 @@ class LogManager:
         logger.info("Loading logs.")
         if len({os.path.realpath(path) for path in self.log_dirs}) < len(self.log_dirs):
             raise KafkaError(f"Duplicate log directory found: {', '.join(self.log_dirs)}")
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._unlock)
             configured = list(self.log_dirs)
             known = {used for path in configured for used in read_log_dirs(path)}
             for path in configured:
@@ -117,9 +118,7 @@ class LogManager:
                         directory.path,
                         [path for path in configured if path in known or path in self.log_dirs],
                     )
-        except BaseException:
-            self._unlock()
-            raise
+            undo.pop_all()
         logger.info("Logs loading complete.")
 
     @contextmanager
@@ -419,7 +418,8 @@ class LogManager:
     def flush_dirty(self) -> list[DiskFailure]:
         """Flush the logs whose last flush was flush.ms ago."""
         now = self._clock.millis()
-        due = [log for log in list(self.logs.values()) if _is_flush_due(log, now)]
+        logs = list(self.logs.values())
+        due = [log for log in logs if now - log.last_flush_ms >= log.config.flush_ms]
         return _each(due, self.flush)
 
     def flush(self, log: Log, up_to: int | None = None) -> None:
@@ -463,10 +463,6 @@ def _load(job: _LoadJob, loading: Loading, path: str) -> Log:
         return job.open(tell=partial(loading.recovered, path))
     finally:
         loading.loaded(path)
-
-
-def _is_flush_due(log: Log, now: int) -> bool:
-    return now - log.last_flush_ms >= log.config.flush_ms
 
 
 def _flush_deleted(log: Log) -> None:

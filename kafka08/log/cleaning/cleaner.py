@@ -21,6 +21,7 @@ import os
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Mapping
+from contextlib import ExitStack
 from enum import Enum
 from functools import partial
 from itertools import takewhile
@@ -418,7 +419,8 @@ class LogCleaner:
         finally:
             del self._processes[key]
             process.kill()
-            self._remove_cleaned(job)
+            for source in job.sources:  # the process may have left files behind
+                remove_cleaned(job.directory, source.base_offset)
 
     def _job(self, found: LogToClean, first: int, below: int) -> Job:
         log, config = found.log, self._config
@@ -454,22 +456,15 @@ class LogCleaner:
             thread, group.bases[0], ",".join(map(str, group.bases)), log.name,
         )  # fmt: skip
         log.files.prepare_swap(group.bases)
-        try:
+        with ExitStack() as undo:
+            undo.callback(log.files.abandon_swap)
             yield partial(sync_directory, log.directory)
-        except BaseException:
-            log.files.abandon_swap()
-            raise
-        if not is_valid():  # a truncation has undone the swap already
-            log.files.abandon_swap()
-            return
+            if not is_valid():  # a truncation has undone the swap already
+                return
+            undo.pop_all()
         old = log.files.replace(self._clock.millis())
         yield partial(sync_directory, log.directory)
         log.delete_files(old)
-
-    def _remove_cleaned(self, job: Job) -> None:
-        """Remove files that a process left behind."""
-        for source in job.sources:
-            remove_cleaned(job.directory, source.base_offset)
 
 
 def _by_age(dirty: list[LogSegment], config: LogConfig, now: int) -> tuple[list[LogSegment], bool]:

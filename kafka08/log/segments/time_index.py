@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Callable
 from itertools import pairwise
 from struct import Struct
 from typing import Final, NamedTuple
@@ -172,14 +171,7 @@ def offset_below(path: str, entries: int, base_offset: int, timestamp: int) -> i
 
 def _first_slot(fd: int, entries: int, field: int, least: int) -> int:
     """The first entry with at least ``least`` in this field; ``entries`` if there is none."""
-    return bisect_left(range(entries), least, key=_field_reader(fd, field))
-
-
-def _field_reader(fd: int, field: int) -> Callable[[int], int]:
-    def read(slot: int) -> int:
-        return _entry_at(fd, slot)[field]
-
-    return read
+    return bisect_left(range(entries), least, key=lambda slot: _entry_at(fd, slot)[field])
 
 
 def _entry_at(fd: int, slot: int) -> tuple[int, int]:
