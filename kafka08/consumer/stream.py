@@ -21,7 +21,7 @@ from kafka08.common import TopicPartition
 from kafka08.consumer.decoders import Decoder
 from kafka08.consumer.errors import ConsumerTimeoutError, StreamFailedError
 from kafka08.errors import MessageSizeTooLargeError
-from kafka08.message.consumed import Message, Source, consumed, timed
+from kafka08.message.consumed import Message, MessageSource, consumed, timed
 from kafka08.message.entry import BytesLike
 from kafka08.message.sets import iter_runs, next_offset
 from kafka08.runtime import Empty, Queue
@@ -269,7 +269,7 @@ class KafkaStream:
             )
         tp = position.tp
         self._topic = tp.topic
-        source = Source(tp.topic, tp.partition, self._key_decoder, self._value_decoder)
+        source = MessageSource(tp.topic, tp.partition, self._key_decoder, self._value_decoder)
         runs = iter_runs(chunk.message_set, partial(consumed, source), partial(timed, source))
         self._chunk = _Opened(position, runs)
         return True

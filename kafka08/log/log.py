@@ -35,7 +35,7 @@ from kafka08.log.directory import (
 from kafka08.log.disk import SyncError
 from kafka08.log.leader_epochs import LeaderEpochs
 from kafka08.log.numbering import NOTHING_APPENDED, LogAppendInfo, Numbered, RebuiltSet, moved
-from kafka08.log.producer_state import ProducerBatch
+from kafka08.log.producer_state import BatchMetadata
 from kafka08.log.producers import ProducerStateManager
 from kafka08.log.recovery import recovery
 from kafka08.log.segments import integrity
@@ -304,7 +304,7 @@ class Log:
         if end - self.recovery_point >= self.config.flush_messages:
             self.flush()
 
-    def _stored_before(self, batch: ProducerBatch) -> LogAppendInfo:
+    def _stored_before(self, batch: BatchMetadata) -> LogAppendInfo:
         """The answer to a batch that came again, which is what the first one should have got."""
         if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush()

@@ -40,7 +40,7 @@ class CorruptSnapshotError(KafkaError):
     """A snapshot that cannot be read: the log is read from an older one."""
 
 
-class ProducerBatch(NamedTuple):
+class BatchMetadata(NamedTuple):
     """The header fields of a batch. ``last_delta``: offset and sequence of the last message,
     relative to those of the first."""
 
@@ -68,7 +68,7 @@ class _Known(NamedTuple):
     (ms)."""
 
     heard_ms: int
-    batches: tuple[ProducerBatch, ...]
+    batches: tuple[BatchMetadata, ...]
 
 
 class ProducerStates:
@@ -80,7 +80,7 @@ class ProducerStates:
     def __len__(self) -> int:
         return len(self._known)
 
-    def check(self, batch: ProducerBatch) -> ProducerBatch | None:
+    def check(self, batch: BatchMetadata) -> BatchMetadata | None:
         """Whether a producer's batch may be appended; changes nothing.
 
         The stored batch if it is one that was stored already. Raises OutOfOrderSequenceError,
@@ -100,10 +100,10 @@ class ProducerStates:
             _check_next(known.batches[-1], batch)
         return stored
 
-    def update(self, batch: ProducerBatch, heard_ms: int) -> None:
+    def update(self, batch: BatchMetadata, heard_ms: int) -> None:
         """A batch is in the log now: appended, replicated, or found there at the start."""
         known = self._known.get(batch.producer_id)
-        batches: tuple[ProducerBatch, ...] = () if known is None else known.batches
+        batches: tuple[BatchMetadata, ...] = () if known is None else known.batches
         if batches and batches[-1].epoch != batch.epoch:
             batches = ()
         if not batches or batch.first_sequence >= 0:
@@ -175,7 +175,7 @@ class ProducerStates:
         for entry in _ENTRY.iter_unpack(data[_HEAD.size :]):
             producer_id, epoch, last_sequence, last_offset, delta, timestamp, _, _ = entry
             first = (last_sequence - delta) % _SEQUENCES if last_sequence >= 0 else -1
-            batch = ProducerBatch(producer_id, epoch, first, last_offset - delta, delta, timestamp)
+            batch = BatchMetadata(producer_id, epoch, first, last_offset - delta, delta, timestamp)
             states.update(batch, min(timestamp, now))
         return states
 
@@ -185,12 +185,12 @@ class ProducerStates:
         return [known.batches[-1].last_offset for known in self._known.values()]
 
     @property
-    def last_batches(self) -> Mapping[int, tuple[ProducerBatch, ...]]:
+    def last_batches(self) -> Mapping[int, tuple[BatchMetadata, ...]]:
         """By producer id, oldest first."""
         return {producer_id: known.batches for producer_id, known in self._known.items()}
 
 
-def _stored(known: tuple[ProducerBatch, ...], batch: ProducerBatch) -> ProducerBatch | None:
+def _stored(known: tuple[BatchMetadata, ...], batch: BatchMetadata) -> BatchMetadata | None:
     """The stored batch that this one repeats."""
     for stored in known:
         if (stored.epoch, stored.first_sequence, stored.last_delta) == (
@@ -202,7 +202,7 @@ def _stored(known: tuple[ProducerBatch, ...], batch: ProducerBatch) -> ProducerB
     return None
 
 
-def _check_next(last: ProducerBatch, batch: ProducerBatch) -> None:
+def _check_next(last: BatchMetadata, batch: BatchMetadata) -> None:
     """Whether a batch may follow the last one of its producer."""
     producer = f"Producer {batch.producer_id}"
     if batch.epoch < last.epoch:

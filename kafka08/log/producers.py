@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from kafka08.errors import InvalidRecordError, KafkaError
 from kafka08.log.directory import sync_directory, unlink_if_there
-from kafka08.log.producer_state import CorruptSnapshotError, ProducerBatch, ProducerStates
+from kafka08.log.producer_state import BatchMetadata, CorruptSnapshotError, ProducerStates
 from kafka08.log.segments.file_slice import SegmentFile
 from kafka08.log.segments.names import SNAPSHOT_SUFFIX
 from kafka08.log.segments.segment import LogSegment
@@ -98,14 +98,14 @@ class ProducerStateManager:
         if position is None:
             return
         for data, stop in stretches(segment.file.fd, position, segment.size):
-            for batch in map(ProducerBatch._make, producer_batches(data, 0, stop)):
+            for batch in map(BatchMetadata._make, producer_batches(data, 0, stop)):
                 self.states.update(batch, min(batch.timestamp, now))
 
     # Changes of the log
 
     def check(
         self, buffer: memoryview, first_offset: int
-    ) -> tuple[Sequence[ProducerRow], ProducerBatch | None]:
+    ) -> tuple[Sequence[ProducerRow], BatchMetadata | None]:
         """The rows to ``record`` of a produced set of format 2, numbered from ``first_offset``, and
         the batch that is stored already if the set came again.
 
@@ -118,13 +118,13 @@ class ProducerStateManager:
         if offset_and_stop(buffer, 0)[1] != len(buffer):
             raise InvalidRecordError("A set of an idempotent producer has more than one batch")
         # The buffer has another offset if the set was converted.
-        batch = ProducerBatch._make(rows[0])._replace(base_offset=first_offset)
+        batch = BatchMetadata._make(rows[0])._replace(base_offset=first_offset)
         return (batch,), self.states.check(batch)
 
     def record(self, rows: Iterable[ProducerRow], now: int) -> None:
         """Add these batches, which are in the log now."""
         for row in rows:
-            self.states.update(ProducerBatch._make(row), now)
+            self.states.update(BatchMetadata._make(row), now)
 
     def truncate_to(self, end: int, segments: Sequence[LogSegment], now: int) -> None:
         """Go back to the state at ``end``, where the log was cut. Raises OSError."""

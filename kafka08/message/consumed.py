@@ -21,7 +21,7 @@ Details = tuple[int, int, Headers]
 _NONE: Details = (NO_TIMESTAMP, NO_TIMESTAMP_TYPE, ())
 
 
-class Source(NamedTuple):
+class MessageSource(NamedTuple):
     """The data that all messages of a chunk share."""
 
     topic: str
@@ -44,7 +44,7 @@ class Message:
 
     def __init__(
         self,
-        source: Source,
+        source: MessageSource,
         offset: int,
         key: bytes | None,
         value: bytes | None,
@@ -93,7 +93,7 @@ def _decoded(data: bytes | None, decoder: Decoder | None) -> Decoded:
 
 
 def consumed(
-    source: Source,
+    source: MessageSource,
     buffer: BytesLike,
     position: int,
     stop: int,
@@ -113,7 +113,7 @@ def consumed(
     ]
 
 
-def timed(source: Source, message: TimedMessage) -> Message:
+def timed(source: MessageSource, message: TimedMessage) -> Message:
     """A message of a later format."""
     details = (message.timestamp, message.timestamp_type, message.headers)
     return Message(source, message.offset, message.key, message.value, details)

@@ -26,7 +26,7 @@ from kafka08.consumer.errors import (
 from kafka08.consumer.filters import TopicFilter
 from kafka08.consumer.stream import KafkaStream
 from kafka08.errors import KafkaError, MessageSizeTooLargeError
-from kafka08.message.consumed import Message, Source, consumed, timed
+from kafka08.message.consumed import Message, MessageSource, consumed, timed
 from kafka08.message.entry import BytesLike
 from kafka08.message.sets import iter_runs
 from kafka08.network.channel import Channel, Connect
@@ -85,7 +85,7 @@ class OffsetReader(NamedTuple):
 
 def _messages(tp: TopicPartition, data: BytesLike, offset: int) -> list[Message]:
     """The messages from ``offset`` on; a compressed set begins before it."""
-    source = Source(*tp)
+    source = MessageSource(*tp)
     runs = iter_runs(data, partial(consumed, source), partial(timed, source))
     return [message for run in runs for message in run if message.offset >= offset]
 

@@ -23,7 +23,7 @@ from kafka08.connect.interface import (
 from kafka08.connect.sink import SinkRunner, Supply, is_mine
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.errors import ConsumerTimeoutError
-from kafka08.message.consumed import Message, Source
+from kafka08.message.consumed import Message, MessageSource
 from kafka08.message.entry import encode_entry
 from kafka08.message.sets import iter_messages
 from kafka08.protocol import schemas
@@ -112,7 +112,7 @@ class SinkSetup:
         self.runner.begin()
 
     def send(self, *values: bytes, start: int = 5) -> None:
-        source = Source("t", 0)
+        source = MessageSource("t", 0)
         for offset, value in enumerate(values, start):
             (raw,) = iter_messages(memoryview(encode_entry(None, value, offset)))
             self.stream.messages.append(Message(source, raw.offset, raw.key, raw.value))

@@ -11,7 +11,7 @@ from kafka08.errors import (
     InvalidRecordError,
     OutOfOrderSequenceError,
 )
-from kafka08.log.producer_state import CorruptSnapshotError, ProducerBatch, ProducerStates
+from kafka08.log.producer_state import BatchMetadata, CorruptSnapshotError, ProducerStates
 
 LAST = (1 << 31) - 1
 # Two producers, as Kafka 3.9.1 stored them.
@@ -26,11 +26,11 @@ SNAPSHOT = bytes.fromhex(
 
 def batch(
     first: int, count: int = 1, *, offset: int = 0, epoch: int = 0, producer: int = 7, at: int = 0
-) -> ProducerBatch:
-    return ProducerBatch(producer, epoch, first, offset, count - 1, at)
+) -> BatchMetadata:
+    return BatchMetadata(producer, epoch, first, offset, count - 1, at)
 
 
-def states(*batches: ProducerBatch) -> ProducerStates:
+def states(*batches: BatchMetadata) -> ProducerStates:
     found = ProducerStates()
     for each in batches:
         assert found.check(each) is None
@@ -95,8 +95,8 @@ def test_a_batch_needs_epoch_and_sequence(first: int, epoch: int) -> None:
 def test_a_snapshot_is_the_bytes_of_kafka_3_9() -> None:
     found = ProducerStates.restore(SNAPSHOT, 0)
     assert found.last_batches == {
-        33: (ProducerBatch(33, 1, 0, 21, 2, 1700000010002),),
-        34: (ProducerBatch(34, 0, 7, 24, 2, 1700000010002),),
+        33: (BatchMetadata(33, 1, 0, 21, 2, 1700000010002),),
+        34: (BatchMetadata(34, 0, 7, 24, 2, 1700000010002),),
     }
     assert found.snapshot() == SNAPSHOT
 

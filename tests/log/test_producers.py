@@ -14,7 +14,7 @@ import pytest
 
 from kafka08.errors import InvalidRecordError, OutOfOrderSequenceError
 from kafka08.log.log import Log
-from kafka08.log.producer_state import ProducerBatch
+from kafka08.log.producer_state import BatchMetadata
 from kafka08.log.producers import ProducerStateManager
 from kafka08.message.scan import plain_producer_batches
 from tests.fakes.runtime import FakeClock
@@ -79,7 +79,7 @@ def test_a_batch_that_was_not_written_is_not_known(
 def test_a_producer_sends_one_batch_at_a_time(tmp_path: Path) -> None:
     producers = ProducerStateManager(str(tmp_path))
     one = produced(7, 0)
-    assert producers.check(writable(one), 9) == ((ProducerBatch(7, 0, 0, 9, 0, 1000),), None)
+    assert producers.check(writable(one), 9) == ((BatchMetadata(7, 0, 0, 9, 0, 1000),), None)
     assert producers.check(writable(batch(simple(b"a")) * 2), 9) == ((), None)
     for data in (one + one, one + batch(simple(b"a")), batch(simple(b"a")) + one):
         with pytest.raises(InvalidRecordError):
@@ -314,8 +314,8 @@ class Run:
         self.files = FaultyFiles(str(root), self.clock.millis, random.Random(seed + 1))
         self.directory = root / "t-0"
         self.recovery_point = 0
-        self.sent: list[ProducerBatch] = []
-        self.doubtful: set[ProducerBatch] = set()  # of deleted segments, before a power cut
+        self.sent: list[BatchMetadata] = []
+        self.doubtful: set[BatchMetadata] = set()  # of deleted segments, before a power cut
         self.counts: Counter[str] = Counter()
 
     def start(self) -> None:
@@ -330,7 +330,7 @@ class Run:
             clock=self.clock,
         )
 
-    def last(self) -> dict[int, ProducerBatch]:
+    def last(self) -> dict[int, BatchMetadata]:
         return {each.producer_id: each for each in self.sent}
 
     def step(self) -> None:
@@ -344,7 +344,7 @@ class Run:
         epoch = 0 if last is None else last.epoch
         if self.rng.random() < 0.1:
             first, epoch = 0, epoch + 1
-        batch_ = ProducerBatch(producer, epoch, first, self.log.log_end_offset, count - 1, 0)
+        batch_ = BatchMetadata(producer, epoch, first, self.log.log_end_offset, count - 1, 0)
         self.sent.append(batch_)
         if self.rng.random() < 0.2:
             append(self.log, "plain")
@@ -401,7 +401,7 @@ class Run:
         """The last batch of each producer in the files is known, and no batch that is not there.
         Those of deleted segments are known too, unless the power went before a flush."""
         in_files = [
-            ProducerBatch._make(row)._replace(timestamp=0)
+            BatchMetadata._make(row)._replace(timestamp=0)
             for segment in self.log.segments
             for row in rows_of(Path(segment.path))
         ]

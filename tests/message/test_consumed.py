@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafka08.errors import InvalidMessageError
 from kafka08.message import consumed as module
-from kafka08.message.consumed import Source
+from kafka08.message.consumed import MessageSource
 from kafka08.message.entry import encode_entry
 
 needs_native = pytest.mark.skipif(
@@ -29,7 +29,7 @@ every_twin = pytest.mark.parametrize(
         ),
     ],
 )
-SOURCE = Source("t", 3)
+SOURCE = MessageSource("t", 3)
 SET = b"".join(
     encode_entry(key, value, 10 + 2 * n)
     for n, (key, value) in enumerate([(b"k", b"v"), (None, b""), (b"", None), (b"z", b"7")])
@@ -67,7 +67,7 @@ def test_decoders_are_called_at_each_access_and_not_for_null(kind: Any, consumed
         calls.append(data)
         return data.decode()
 
-    found = consumed(Source("t", 0, decode, int), SET, 0, len(SET))
+    found = consumed(MessageSource("t", 0, decode, int), SET, 0, len(SET))
     assert calls == []
     assert (found[0].key, found[0].key, calls) == ("k", "k", [b"k", b"k"])
     assert (found[1].key, found[2].value, found[3].value) == (None, None, 7)

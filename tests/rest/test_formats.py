@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka08.message.consumed import PlainMessage, Source
+from kafka08.message.consumed import MessageSource, PlainMessage
 from kafka08.rest.errors import RestError
 from kafka08.rest.formats import encoded, shown, size_of
 
-SOURCE = Source("t", 3)
+SOURCE = MessageSource("t", 3)
 
 
 @given(st.binary())

@@ -35,7 +35,7 @@ from kafka08.log.cleaning.cleaner_job import (
     CleanedGroup,
     CleanerProcess,
     CleanerStats,
-    Event,
+    CompactionEvent,
     Job,
     SealedSegment,
     remove_cleaned,
@@ -80,7 +80,7 @@ LEGAL_NEXT = {
 class Compaction(Protocol):
     """A running compaction."""
 
-    def poll(self) -> list[Event]:
+    def poll(self) -> list[CompactionEvent]:
         """The events since the last call (``compaction.events``), without waiting."""
 
     @property

@@ -75,7 +75,7 @@ class CleanedGroup(NamedTuple):
     size: int
 
 
-class Event(TypedDict, total=False):
+class CompactionEvent(TypedDict, total=False):
     """One of ``say``, a line for the log; ``group``; ``end``, the first offset not cleaned, with
     ``stats``; ``error``, a text, with ``errno`` if a file could not be read or written."""
 
@@ -105,9 +105,9 @@ def decode_job(line: bytes) -> Job:
     return Job(**found)
 
 
-def parse_event(line: bytes) -> Event:
+def parse_event(line: bytes) -> CompactionEvent:
     """The event in a line that the child process printed."""
-    event: Event = json.loads(line)
+    event: CompactionEvent = json.loads(line)
     if "group" in event:
         bases, changed, size = event["group"]
         event["group"] = CleanedGroup(tuple(bases), changed, size)
@@ -124,6 +124,6 @@ class CleanerProcess(ChildProcess):
         descriptors = [job.throttle_fd] if job.throttle_fd >= 0 else []
         super().__init__("kafka08.log.cleaning.compaction", encode_job(job), descriptors)
 
-    def poll(self) -> list[Event]:
+    def poll(self) -> list[CompactionEvent]:
         """The events since the last call."""
         return list(map(parse_event, self.lines()))

@@ -22,7 +22,7 @@ from kafka08.log.child_process import print_event, received_job
 from kafka08.log.cleaning.cleaner_job import (
     CleanedGroup,
     CleanerStats,
-    Event,
+    CompactionEvent,
     Job,
     SealedSegment,
     decode_job,
@@ -403,7 +403,7 @@ def _date(seconds: float) -> str:
 # The child process
 
 
-def events(job: Job, emit: Callable[[Event], None], throttler: Throttler) -> None:
+def events(job: Job, emit: Callable[[CompactionEvent], None], throttler: Throttler) -> None:
     """Run ``clean`` and emit its events; the last one is the end or an error."""
     try:
         end, stats = clean(
@@ -413,7 +413,7 @@ def events(job: Job, emit: Callable[[Event], None], throttler: Throttler) -> Non
             throttler,
         )
     except (KafkaError, OSError) as error:
-        event: Event = {"error": str(error) or type(error).__name__}
+        event: CompactionEvent = {"error": str(error) or type(error).__name__}
         if isinstance(error, OSError) and error.errno is not None:
             event["errno"] = error.errno
         emit(event)

@@ -7,7 +7,7 @@ from zlib import crc32
 import pytest
 
 from kafka08.errors import ConfigError, ProtocolError
-from kafka08.message.consumed import Message, Source, timed
+from kafka08.message.consumed import Message, MessageSource, timed
 from kafka08.message.entry import APPEND_TIME, CREATE_TIME, TimedMessage, encode_entry
 from kafka08.protocol.codec import encode
 from kafka08.protocol.schemas import OffsetKey, OffsetValue
@@ -45,7 +45,7 @@ def line(message: Any, **properties: str) -> bytes:
 
 
 def test_everything_in_the_order_of_later_releases() -> None:
-    source = Source("t", 3)
+    source = MessageSource("t", 3)
     headers = (("a", b"1"), ("b", None))
     new = timed(source, TimedMessage(7, b"k", b"v", 0, 0, 2, 0, 1234, CREATE_TIME, headers))
     assert line(new, **ALL) == b"CreateTime:1234\tPartition:3\tOffset:7\ta:1,b:null\tk\tv\n"
