@@ -121,23 +121,14 @@ def set_leader_epoch(buffer: bytearray | memoryview, position: int, epoch: int) 
     _EPOCH.pack_into(buffer, position + EPOCH_AT, epoch)
 
 
-def stamp(buffer: bytearray | memoryview, position: int, stop: int, now: int) -> None:
-    """Make ``now`` (ms) the time of all records, as log append time does; writes the crc. Of the
-    other attributes only the codec stays."""
-    _set_newest(buffer, position, stop, now, LOG_APPEND_TIME)
-
-
-def set_newest(buffer: bytearray | memoryview, position: int, stop: int, newest: int) -> None:
-    """Write the largest timestamp of records that have their producer's time; writes the crc. Of
-    the attributes only the codec stays."""
-    _set_newest(buffer, position, stop, newest, 0)
-
-
-def _set_newest(
-    buffer: bytearray | memoryview, position: int, stop: int, newest: int, time_type: int
+def set_newest(
+    buffer: bytearray | memoryview, position: int, stop: int, newest: int, *, stamped: bool = False
 ) -> None:
-    attributes = _ATTRIBUTES.unpack_from(buffer, position + BATCH_ATTRIBUTES_AT)[0]
-    attributes = attributes & CODEC | time_type
+    """Write the largest timestamp (ms) of the records, and the crc. ``stamped``: it is the
+    broker's, and that of all records, as with log append time. Of the other attributes only the
+    codec stays."""
+    attributes = _ATTRIBUTES.unpack_from(buffer, position + BATCH_ATTRIBUTES_AT)[0] & CODEC
+    attributes |= LOG_APPEND_TIME if stamped else 0
     _ATTRIBUTES.pack_into(buffer, position + BATCH_ATTRIBUTES_AT, attributes)
     _MAX_TIMESTAMP.pack_into(buffer, position + MAX_TIMESTAMP_AT, newest)
     seal(buffer, position, stop)

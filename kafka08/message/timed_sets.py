@@ -29,7 +29,6 @@ from kafka08.message.batch import (
     header_of,
     set_leader_epoch,
     set_newest,
-    stamp,
 )
 from kafka08.message.compression import FASTEST, NAMES, NONE, compress
 from kafka08.message.entry import (
@@ -180,7 +179,7 @@ def _number_batch(
     OFFSET.pack_into(view, position, offset)
     set_leader_epoch(view, position, rules.leader_epoch)
     if rules.append_time is not None:
-        stamp(view, position, stop, rules.append_time)
+        set_newest(view, position, stop, rules.append_time, stamped=True)
         return count
     _check_times(oldest, newest, rules)
     if newest != max_time or attributes & CLAIMED:

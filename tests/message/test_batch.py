@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka08.message import batch as layout
-from kafka08.message.batch import Batch, encode_batch, header_of, seal, set_leader_epoch, stamp
+from kafka08.message.batch import Batch, encode_batch, header_of, seal, set_leader_epoch, set_newest
 from kafka08.message.crc import crc32c
 from kafka08.message.entry import has_right_crc
 from tests.message.batches import GOLDEN, batch, golden, simple
@@ -94,7 +94,7 @@ def test_the_time_of_the_broker_replaces_the_newest_time_only() -> None:
     stop = len(data)
     before = header_of(data)
     data += following
-    stamp(memoryview(data), 0, stop, 123_456)
+    set_newest(memoryview(data), 0, stop, 123_456, stamped=True)
     after = header_of(data)
     assert after.is_stamped and after.codec == 1
     assert after._replace(attributes=1, crc=0, max_timestamp=0) == before._replace(
