@@ -116,7 +116,7 @@ class ReplicaFetcher:
         channel: BrokerConnection,
         logs: LocalLogs,
         serves_later: ServesLater,
-        quota: ReplicationQuota | None = None,
+        quota: ReplicationQuota,
     ) -> None:
         """``quota``: the rate of copying to replicas that are throttled."""
         self.leader = leader
@@ -170,8 +170,7 @@ class ReplicaFetcher:
             for key, each in self._positions.items()
             if each.retry_at <= now and not each.is_on(full)
         }
-        quota = self._quota if self._quota is not None and self._quota.is_on else None
-        if quota is not None and quota.is_used_up():
+        if self._quota.is_on and self._quota.is_used_up():
             asked = {key: each for key, each in asked.items() if not self._holds(key, each)}
         if not asked:
             self._changed.clear()
@@ -192,8 +191,8 @@ class ReplicaFetcher:
         answers = [(topic.topic, each) for topic in response.topics for each in topic.partitions]
         size = sum([len(each.message_set) for _, each in answers])
         self.stats.fetched(self._clock.monotonic() - began, size)
-        if quota is not None:
-            quota.count(self._throttled_bytes(asked, answers))
+        if self._quota.is_on:
+            self._quota.count(self._throttled_bytes(asked, answers))
         shortened: list[Log] = []
         for name, answer in in_turns(self._runtime, answers):
             key = TopicPartition(name, answer.partition)
@@ -399,14 +398,14 @@ class ReplicaFetcherManager:
         runtime: Runtime,
         logs: LocalLogs,
         serves_later: ServesLater,
-        connectors: Connectors | None = None,
-        quota: ReplicationQuota | None = None,
+        connectors: Connectors,
+        quota: ReplicationQuota,
     ) -> None:
-        """``connectors`` connect to leaders, by default to host and port of LeaderAndIsr.
-        ``quota``: the rate of copying to replicas that are throttled."""
+        """``connectors`` connect to leaders. ``quota``: the rate of copying to replicas that are
+        throttled."""
         self._quota = quota
         self._config = config
-        self._connectors = connectors or (lambda broker_id: runtime)
+        self._connectors = connectors
         self._runtime = runtime
         self._logs = logs
         self._serves_later = serves_later

@@ -629,6 +629,8 @@ def manager(rig: Rig) -> ReplicaFetcherManager:
         rig.runtime,
         LocalLogs(rig.logs, rig.effects, rig.replicas.disk_failed),
         lambda broker_id: False,
+        lambda broker_id: rig.runtime,
+        ReplicationQuota(rig.clock, 1.0),
     )
 
 
