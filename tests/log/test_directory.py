@@ -11,7 +11,7 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
-from kafka08.log.directory import LogDirectory, parse_log_name
+from kafka08.log.directory import LogDirectory, parse_log_name, replace_file, unlink_if_there
 
 HOLD_LOCK = """
 import fcntl, sys
@@ -121,3 +121,23 @@ def test_partitions_and_what_is_none(tmp_path: Path, caplog: pytest.LogCaptureFi
     }
     directory.unlock()
     assert caplog.text.count("Skipping directory") == 2
+
+
+def test_a_file_is_replaced_or_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    replace_file(str(path), "one\n")
+    replace_file(str(path), "two\n")
+    assert path.read_text() == "two\n" and os.listdir(tmp_path) == ["file"]
+
+    def fail(fd: int) -> None:
+        raise OSError("as told")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="as told"):
+        replace_file(str(path), "three\n")
+    assert path.read_text() == "two\n"
+
+
+def test_what_is_not_there_is_not_unlinked(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert [unlink_if_there(str(tmp_path / "file")) for _ in range(2)] == [True, False]

@@ -9,7 +9,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafka08.log.disk import SyncError, has_room, is_failure, is_full, is_shortage
+from kafka08.log.disk import (
+    DiskFailure,
+    SyncError,
+    has_room,
+    is_failure,
+    is_full,
+    is_shortage,
+    tried,
+    write_all,
+)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENOMEM])
@@ -54,3 +63,22 @@ def test_room_is_bytes_and_a_file(
     found = SimpleNamespace(f_bavail=blocks, f_frsize=100, f_favail=free_files, f_files=files)
     monkeypatch.setattr(os, "statvfs", lambda directory: found)
     assert has_room("/d", 1000) == fits
+
+
+def test_all_is_tried_although_some_fails() -> None:
+    error, done = OSError(errno.EIO, "as told"), []
+
+    def fail() -> None:
+        raise error
+
+    work = [("/a", fail), ("/b", lambda: done.append("b")), ("/c", fail)]
+    assert tried(work) == [DiskFailure("/a", error), DiskFailure("/c", error)]
+    assert done == ["b"]
+
+
+def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: real(fd, data[:3], at))
+    with (tmp_path / "file").open("w+b", buffering=0) as file:
+        write_all(file.fileno(), b"ten bytes.", 2)
+        assert file.read() == b"\0\0ten bytes."

@@ -5,7 +5,17 @@ from collections.abc import Iterator
 import pytest
 
 from kafka08.metrics.meters import Meter
-from kafka08.metrics.registry import AT_ONCE, GAUGE, METER, Metric, Registry, one, same
+from kafka08.metrics.registry import (
+    AT_ONCE,
+    GAUGE,
+    METER,
+    PERCENT,
+    Metric,
+    Registry,
+    metric,
+    one,
+    same,
+)
 from tests.fakes.runtime import FakeRuntime
 
 DEPTH = Metric("d:type=T,name=Depth", GAUGE, "depth", "How deep.", ("topic", "partition"))
@@ -79,3 +89,18 @@ def test_rates_are_computed_every_five_seconds(registry: Registry, runtime: Fake
     meter.mark(10)
     runtime.step("metrics")
     assert meter.rates == (2.0, 2.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("bean", "kind", "name"),
+    [
+        ("kafka.log:type=Log,name=Size", GAUGE, "kafka_log_log_size"),
+        ("d:type=Some-Type,name=some-name", GAUGE, "d_some_type_some_name"),
+        ("d:type=T,name=BytesPerSec", METER, "d_t_bytes_total"),
+        ("d:type=T,name=ExpiresPerSecond", METER, "d_t_expires_total"),
+        ("d:type=T,name=IdlePercent", PERCENT, "d_t_idle_percent"),
+        ("d:type=T attribute-of-it", GAUGE, "d_t_attribute_of_it"),
+    ],
+)
+def test_the_name_in_prometheus_follows_from_the_bean(bean: str, kind: str, name: str) -> None:
+    assert metric(bean, kind, "help").name == name
