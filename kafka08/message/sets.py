@@ -76,7 +76,6 @@ def assign_offsets(
     base_offset: int,
     max_message_bytes: int,
     *,
-    max_inflated: int = MAX_INFLATED,
     opened: Opened | None = None,
     rebuilt: list[Rebuilt] | None = None,
     renewed: list[Rebuilt] | None = None,
@@ -88,11 +87,11 @@ def assign_offsets(
     without messages has no legal offset: it is removed and later entries move up; a set of only
     such wrappers counts 0. If the inner offsets of a wrapper could be mistaken for true ones with
     gaps, its messages get offsets one higher: ``first_offset`` may then be above ``base_offset``.
-    After an error the offsets in the buffer are undefined. Each wrapper may inflate to
-    ``max_inflated`` bytes; ``opened`` bounds all of them together. ``rebuilt`` collects the
-    wrappers that consumers must get, by their positions among the valid bytes. A set of format 1
-    or 2 is numbered by ``timed_sets.number_timed_set``, by ``rules``; ``renewed`` collects its
-    wrappers that cannot stay as they are, ``with_renewed`` puts them in.
+    After an error the offsets in the buffer are undefined. Each wrapper may inflate to MAX_INFLATED
+    bytes; ``opened`` bounds all of them together. ``rebuilt`` collects the wrappers that consumers
+    must get, by their positions among the valid bytes. A set of format 1 or 2 is numbered by
+    ``timed_sets.number_timed_set``, by ``rules``; ``renewed`` collects its wrappers that cannot
+    stay as they are, ``with_renewed`` puts them in.
 
     Raises InvalidMessageError (wrong crc, impossible size, nested too deep), its subclass
     InvalidRecordError (several formats in a set),
@@ -103,7 +102,7 @@ def assign_offsets(
     end = len(view)
     max_size = max_message_bytes - LOG_OVERHEAD
     if end > MAGIC_AT and is_timed(view, 0):
-        return _number_timed(view, base_offset, max_size, rules, max_inflated, opened, renewed)
+        return _number_timed(view, base_offset, max_size, rules, opened, renewed)
     walked = walk(view, 0, end, number=base_offset, check_crc=True, max_size=max_size)
     stop, count, first, last, _, ended, _ = walked
     if ended != WRAPPER:
@@ -113,7 +112,7 @@ def assign_offsets(
         return tuple.__new__(Appended, (count, stop if count else 0, first, last, count, NONE, 0))
     if is_timed(view, stop):
         raise InvalidRecordError("A set has messages of several formats")
-    numbering = _Numbering(view, base_offset, opened, max_inflated, rebuilt)
+    numbering = _Numbering(view, base_offset, opened, rebuilt)
     while numbering.plain(walked):
         stop = numbering.wrapper(walked.stop)
         number = numbering.offset
@@ -127,14 +126,11 @@ def _number_timed(
     base_offset: int,
     max_size: int,
     rules: Rules,
-    max_inflated: int,
     opened: Opened | None,
     renewed: list[Rebuilt] | None,
 ) -> Appended:
-    room = max_inflated if opened is None else opened.room
-    found, inflated = number_timed_set(
-        view, base_offset, max_size, rules, max_inflated, room, renewed
-    )
+    room = MAX_INFLATED if opened is None else opened.room
+    found, inflated = number_timed_set(view, base_offset, max_size, rules, room, renewed)
     if opened is not None:
         opened.room -= inflated
     return found
@@ -148,12 +144,10 @@ class _Numbering:
         view: memoryview,
         offset: int,
         opened: Opened | None,
-        max_inflated: int,
         rebuilt: list[Rebuilt] | None,
     ) -> None:
         self._view = view
         self._opened = opened
-        self._max_inflated = max_inflated
         self._rebuilt = rebuilt
         self._count = 0  # messages
         self._entries = 0
@@ -176,7 +170,7 @@ class _Numbering:
             raise InvalidRecordError("A set has messages of several formats")
         _, stop = offset_and_stop(view, position)
         self._codec = codec_of(view, position)
-        most = self._max_inflated if opened is None else min(self._max_inflated, opened.room)
+        most = MAX_INFLATED if opened is None else min(MAX_INFLATED, opened.room)
         found = leaves(view, position, stop, self._codec, max_inflated=most, check_crc=True)
         if opened is not None:
             opened.room -= found.inflated

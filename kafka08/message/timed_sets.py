@@ -30,7 +30,7 @@ from kafka08.message.batch import (
     set_leader_epoch,
     set_newest,
 )
-from kafka08.message.compression import FASTEST, NAMES, NONE, compress
+from kafka08.message.compression import FASTEST, MAX_INFLATED, NAMES, NONE, compress
 from kafka08.message.entry import (
     BATCH,
     CUT,
@@ -75,20 +75,18 @@ NOTHING: Final = Appended(0, 0, -1, -1, 0, NONE)
 
 
 class _InflateBudget:
-    """The bytes that may still be inflated: of each entry, and of all together. ``max_size`` is
-    the largest size of a stored entry, ``renewed`` collects those to store instead."""
+    """The bytes that all entries together may still inflate to. ``max_size`` is the largest size of
+    a stored entry, ``renewed`` collects those to store instead."""
 
-    def __init__(
-        self, each: int, all_together: int, max_size: int, renewed: list[Rebuilt] | None
-    ) -> None:
-        self.each = each
-        self.left = all_together
+    def __init__(self, left: int, max_size: int, renewed: list[Rebuilt] | None) -> None:
+        self.left = left
         self.max_size = max_size
         self.renewed = renewed
 
     @property
     def most(self) -> int:
-        return min(self.each, self.left)
+        """The bytes that the next entry may inflate to."""
+        return min(MAX_INFLATED, self.left)
 
 
 def number_timed_set(
@@ -96,7 +94,6 @@ def number_timed_set(
     base: int,
     max_size: int,
     rules: Rules,
-    max_inflated: int,
     room: int,
     renewed: list[Rebuilt] | None,
 ) -> tuple[Appended, int]:
@@ -105,11 +102,11 @@ def number_timed_set(
     ``max_size`` limits the size of an entry as stored in it. ``renewed`` collects the wrappers that
     were packed again, to store instead of those in the buffer; without it these are refused.
     Returns what was found, NOTHING without a whole entry, and the bytes inflated: at most
-    ``max_inflated`` for each entry, and ``room`` for all. Raises as ``sets.assign_offsets`` does,
+    MAX_INFLATED for each entry, and ``room`` for all. Raises as ``sets.assign_offsets`` does,
     InvalidRecordError and InvalidTimestampError.
     """
     magic = magic_of(view)
-    left = _InflateBudget(max_inflated, room, max_size, renewed)
+    left = _InflateBudget(room, max_size, renewed)
     position, end = 0, len(view)
     offset, entries, codec = base, 0, NONE
     while position < end:

@@ -23,6 +23,7 @@ from kafka08.message.compression import CorruptCompressionError
 from kafka08.message.entry import Appended, encode_entry, has_right_crc
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import (
+    Opened,
     assign_offsets,
     check_follower_set,
     encode_set,
@@ -288,12 +289,12 @@ def test_inflating_is_bounded_nested_ones_included(codec):
     nested = wrap(inner, codec)
     for data in (nested, wrap(nested * 3, codec)):
         with pytest.raises(MessageSizeTooLargeError):
-            assign_offsets(bytearray(data), 0, LIMIT, max_inflated=len(inner) - 1)
+            assign_offsets(bytearray(data), 0, LIMIT, opened=Opened(len(inner) - 1))
     room = 3 * len(inner) + 3 * len(nested)
     data = wrap(nested * 3, codec)
-    assert assign_offsets(bytearray(data), 0, LIMIT, max_inflated=room).count == 60
+    assert assign_offsets(bytearray(data), 0, LIMIT, opened=Opened(room)).count == 60
     with pytest.raises(MessageSizeTooLargeError):
-        assign_offsets(bytearray(data), 0, LIMIT, max_inflated=room - 1)
+        assign_offsets(bytearray(data), 0, LIMIT, opened=Opened(room - 1))
 
 
 def test_follower_offsets_must_rise_inside_the_set():

@@ -184,7 +184,7 @@ def test_what_may_be_inflated(codec):
     assert assign_offsets(bytearray(batch(three, 0, codec) * 2), 0, LIMIT, opened=opened).count == 2
     assert opened.room == 1
     with pytest.raises(InflatesTooFarError):
-        assign_offsets(bytearray(batch(three, 0, codec)), 0, LIMIT, max_inflated=need - 1)
+        assign_offsets(bytearray(batch(three, 0, codec)), 0, LIMIT, opened=Opened(need - 1))
     with pytest.raises(InflatesTooFarError):
         assign_offsets(bytearray(batch(three, 0, codec) * 2), 0, LIMIT, opened=Opened(need))
 
