@@ -28,6 +28,7 @@ from kafka08.message.entry import (
     WRAPPER,
     BytesLike,
     codec_of,
+    is_later,
     key_and_value,
     magic_of,
     offset_and_stop,
@@ -179,7 +180,7 @@ def _leaves(
             last = walked.last
         if walked.ended != WRAPPER:
             break
-        if magic_of(data, at) in (TIMED, BATCH):
+        if is_later(data, at):
             raise InvalidRecordError("A compressed message of format 0 holds something else inside")
         if not levels:
             raise InvalidMessageError("Compressed messages are nested too deep")

@@ -38,6 +38,7 @@ from kafka08.message.entry import (
     Walked,
     codec_of,
     encode_entry,
+    is_later,
     magic_of,
     offset_and_stop,
 )
@@ -101,7 +102,7 @@ def assign_offsets(
     view = memoryview(buffer)
     end = len(view)
     max_size = max_message_bytes - LOG_OVERHEAD
-    if end > MAGIC_AT and is_timed(view, 0):
+    if end > MAGIC_AT and is_later(view, 0):
         return _number_timed(view, base_offset, max_size, rules, opened, renewed)
     walked = walk(view, 0, end, number=base_offset, check_crc=True, max_size=max_size)
     stop, count, first, last, _, ended, _ = walked
@@ -110,7 +111,7 @@ def assign_offsets(
             refuse(view, walked, max_size)
         # A constructor call takes twice the time, and every produce runs this.
         return tuple.__new__(Appended, (count, stop if count else 0, first, last, count, NONE, 0))
-    if is_timed(view, stop):
+    if is_later(view, stop):
         raise InvalidRecordError("A set has messages of several formats")
     numbering = _Numbering(view, base_offset, opened, rebuilt)
     while numbering.plain(walked):
@@ -166,7 +167,7 @@ class _Numbering:
     def wrapper(self, position: int) -> int:
         """Number the wrapper at ``position``; returns where it ends. Raises as ``leaves`` does."""
         view, opened = self._view, self._opened
-        if is_timed(view, position):
+        if is_later(view, position):
             raise InvalidRecordError("A set has messages of several formats")
         _, stop = offset_and_stop(view, position)
         self._codec = codec_of(view, position)
@@ -250,12 +251,7 @@ def require_batch(buffer: memoryview, *, zstd: bool) -> None:
 
 def begins_compressed(buffer: memoryview) -> bool:
     """Whether the first entry of a set is a wrapper of format 0."""
-    return len(buffer) >= MIN_ENTRY and not is_timed(buffer, 0) and codec_of(buffer) != NONE
-
-
-def is_timed(buffer: BytesLike, position: int) -> bool:
-    """Whether the entry at ``position`` is of format 1 or 2."""
-    return magic_of(buffer, position) in (TIMED, BATCH)
+    return len(buffer) >= MIN_ENTRY and not is_later(buffer, 0) and codec_of(buffer) != NONE
 
 
 def check_follower_set(buffer: BytesLike, max_message_bytes: int = ANY_SIZE) -> Appended:
@@ -300,7 +296,7 @@ def holds_null_key(buffer: BytesLike) -> bool:
         if walked.ended != WRAPPER:
             return walked.ended == KEYLESS
         _, position = offset_and_stop(buffer, walked.stop)
-        if is_timed(buffer, walked.stop):
+        if is_later(buffer, walked.stop):
             continue
         codec = codec_of(buffer, walked.stop)
         inner = leaves(buffer, walked.stop, position, codec).data
@@ -341,7 +337,7 @@ def iter_runs(
         position = walked.stop
         if walked.ended == WRAPPER:
             offset, stop = offset_and_stop(data, position)
-            if is_timed(data, position):
+            if is_later(data, position):
                 found = timed_messages(
                     data, position, stop, max_inflated=max_inflated, check_crc=check_crc
                 )

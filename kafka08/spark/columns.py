@@ -25,12 +25,12 @@ from kafka08.message.entry import (
     BytesLike,
     Cells,
     codec_of,
+    is_later,
     magic_of,
     offset_and_stop,
 )
 from kafka08.message.leaves import inflated_records, leaves
 from kafka08.message.scan import columns, refuse, walk
-from kafka08.message.sets import is_timed
 from kafka08.message.timed_messages import timed_messages
 from kafka08.message.wrappers import numbered_from
 from kafka08.spark.planner import Range
@@ -147,7 +147,7 @@ class _Parts:
             if walked.ended != WRAPPER:
                 break
             offset, stop = offset_and_stop(view, position)
-            if is_timed(view, position):
+            if is_later(view, position):
                 inner, new = self._later(view, position, stop, check_crc)
                 self.take(inner, wanted, None, new, check_crc=False)
             else:
