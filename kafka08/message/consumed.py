@@ -15,7 +15,7 @@ from kafka08.message.entry import NO_TIMESTAMP_TYPE, BytesLike, Headers, TimedMe
 from kafka08.message.scan import iter_fields
 
 Decoded: TypeAlias = Any
-"""What an application's decoder returns; bytes or None without one."""
+"""The result of an application's decoder; bytes or None without one."""
 Decoder = Callable[[bytes], Decoded]
 Details = tuple[int, int, Headers]
 _NONE: Details = (NO_TIMESTAMP, NO_TIMESTAMP_TYPE, ())

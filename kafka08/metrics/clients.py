@@ -13,7 +13,7 @@ from kafka08.metrics.exposition import family
 from kafka08.metrics.registry import HISTOGRAM, TIMER, Metric, Series, Value
 
 if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric as Family
+    from kafka08.metrics.exposition import Family
 
 
 class Client(Protocol):

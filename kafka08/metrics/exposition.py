@@ -7,7 +7,7 @@ goes on. It is imported on first use, because most processes show no metrics.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from kafka08.metrics.registry import (
     GAUGE,
@@ -23,8 +23,10 @@ from kafka08.metrics.registry import (
 from kafka08.runtime import Runtime
 
 if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric as Family
+    from prometheus_client import metrics_core
     from prometheus_client.registry import Collector
+
+    Family: TypeAlias = metrics_core.Metric
 
 SHARES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 _NAMES = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")

@@ -54,7 +54,7 @@ _OUR_SUFFIXES = (
     SNAPSHOT_SUFFIX,
 )
 
-# What is derived from a log file, and has no meaning without it.
+# Files that are derived from a log file, and have no meaning without it.
 _DERIVED = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, integrity.SEAL_SUFFIX)
 _INDEX_SWAPS = (INDEX_SUFFIX + SWAP_SUFFIX, TIME_INDEX_SUFFIX + SWAP_SUFFIX)
 

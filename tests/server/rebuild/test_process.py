@@ -96,7 +96,7 @@ def test_a_crash_leaves_what_was_complete_before(
     assert middle is not None
     rebuild(segment, 0, middle)
     before = content(segment)
-    write = rebuilding._write
+    write = rebuilding.write_all
     steps = 0
 
     def dies(fd: int, data: bytes, position: int) -> None:
@@ -107,10 +107,10 @@ def test_a_crash_leaves_what_was_complete_before(
             raise KeyboardInterrupt
         write(fd, data, position)
 
-    monkeypatch.setattr(rebuilding, "_write", dies)
+    monkeypatch.setattr(rebuilding, "write_all", dies)
     with pytest.raises(KeyboardInterrupt):
         rebuild(segment, middle, segment.size)
-    monkeypatch.setattr(rebuilding, "_write", write)
+    monkeypatch.setattr(rebuilding, "write_all", write)
     assert len(content(segment)[0]) > len(before[0])
     # the broker of that process knows where it was
     position, _ = rebuild(segment, middle, segment.size)
