@@ -103,7 +103,7 @@ class LocalLogs(NamedTuple):
     disk_failed: DiskFailed
 
 
-class ReplicaFetcher:
+class ReplicaFetcher(Loop):
     """Copies the partitions given to it from one leader. Partitions in full directories are
     skipped. ``serves_later`` says which brokers serve the requests of later releases."""
 
@@ -119,25 +119,20 @@ class ReplicaFetcher:
         quota: ReplicationQuota,
     ) -> None:
         """``quota``: the rate of copying to replicas that are throttled."""
+        super().__init__(runtime, name, self.step)
         self.leader = leader
         self._quota = quota
         self._config = config
         self._clock = runtime.clock
-        self._runtime = runtime
         self._channel = channel
         self._log_manager, self._effects, self._disk_failed = logs
         self._serves_later = serves_later
-        self.name = name
         self.stats = FetcherStats()
         self._positions: dict[TopicPartition, _Position] = {}
         self._changed = runtime.event()
-        self._loop = Loop(runtime, name, self.step)
 
     def __len__(self) -> int:
         return len(self._positions)
-
-    def start(self) -> None:
-        self._loop.start()
 
     @property
     def lags(self) -> dict[TopicPartition, int]:
@@ -153,13 +148,14 @@ class ReplicaFetcher:
         for key in keys:
             self._positions.pop(key, None)
 
-    def stop(self) -> None:
+    def stop(self, timeout: float | None = None) -> bool:
         self._positions.clear()
-        self._loop.stopping.set()
+        self.stopping.set()
         self._changed.set()
         self._channel.close()  # ends a wait for a leader that may never answer
-        self._loop.stop()
+        ended = super().stop(timeout)
         self._channel.close()
+        return ended
 
     def step(self) -> None:
         """One fetch for every partition that is not set aside."""
@@ -184,9 +180,9 @@ class ReplicaFetcher:
         try:
             response = self._channel.call(self._request(asked), version)
         except (OSError, KafkaError) as error:
-            if not self._loop.stopping.is_set():
+            if not self.stopping.is_set():
                 logger.warning("Error in fetch from broker %s: %s", self.leader, error)
-                self._loop.stopping.wait(_BACKOFF_SECONDS)
+                self.stopping.wait(_BACKOFF_SECONDS)
             return
         answers = [(topic.topic, each) for topic in response.topics for each in topic.partitions]
         size = sum([len(each.message_set) for _, each in answers])

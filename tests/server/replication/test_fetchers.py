@@ -693,7 +693,7 @@ def test_stopping_closes_the_channel_before_it_waits(pair: LeaderAndFollower) ->
     pair.follow()
     pair.fetcher.start()
     closed_at_join = []
-    task = pair.fetcher._loop._task
+    task = pair.fetcher._task
     task.join = lambda timeout=None: closed_at_join.append(pair.channel.closed) or True  # type: ignore[union-attr,method-assign,func-returns-value]
     pair.fetcher.stop()
     assert closed_at_join == [1]
