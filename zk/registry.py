@@ -36,7 +36,6 @@ def register_broker(
     *,
     clock: Clock,
     wait: Callable[[float], object],
-    jmx_port: int = -1,
     formats: int | None = None,
     endpoints: tuple[Endpoint, ...] = (),
 ) -> BrokerRegistration:
@@ -48,7 +47,9 @@ def register_broker(
     broker with another address has the id.
     """
     path = znodes.broker_path(broker_id)
-    registration = BrokerRegistration(host, port, jmx_port, str(clock.millis()), formats, endpoints)
+    registration = BrokerRegistration(
+        host, port, timestamp=str(clock.millis()), formats=formats, endpoints=endpoints
+    )
     data = znodes.encode_broker(registration)
     waiting = False
     while not _register(client, path, data, registration):

@@ -40,7 +40,7 @@ from kafka08.connect.interface import (
     Value,
 )
 from kafka08.errors import ConfigError
-from kafka08.settings.settings import INT_MAX, LIST, Settings, setting
+from kafka08.settings.settings import INT_MAX, LIST, Settings, one_of, setting
 
 logger = logging.getLogger("io.confluent.connect.jdbc")
 
@@ -75,7 +75,7 @@ class ConnectionConfig(Settings):
 class SourceConfig(ConnectionConfig):
     mode: str = setting(
         "mode",
-        choices=("bulk", "incrementing", "timestamp", "timestamp+incrementing"),
+        kind=one_of("bulk", "incrementing", "timestamp", "timestamp+incrementing"),
         doc="how new and changed rows are found; bulk: all rows each time",
     )
     table_whitelist: tuple[str, ...] = setting("table.whitelist", (), LIST, doc="the tables")
@@ -270,13 +270,13 @@ class JdbcSinkConfig(ConnectionConfig):
     insert_mode: str = setting(
         "insert.mode",
         "insert",
-        choices=("insert", "upsert"),
+        kind=one_of("insert", "upsert"),
         doc="upsert: a row replaces the one with its key",
     )
     pk_mode: str = setting(
         "pk.mode",
         "none",
-        choices=("none", "kafka", "record_key", "record_value"),
+        kind=one_of("none", "kafka", "record_key", "record_value"),
         doc="what the primary key is: topic, partition and offset, or the message's key, or "
         "fields of its value",
     )

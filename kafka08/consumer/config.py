@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from kafka08.client.ids import check_id
 from kafka08.client.security import ClientSecurity
 from kafka08.errors import ConfigError
-from kafka08.settings.settings import BOOLEAN, INT, STRING, log_overrides, setting, value_of
+from kafka08.settings.settings import BOOLEAN, INT, STRING, log_overrides, one_of, setting, value_of
 from kafka08.settings.zookeeper import ZooKeeperSecurity
 
 _LOWER = STRING._replace(parse=str.lower)
@@ -116,7 +116,7 @@ class ConsumerConfig(ClientSecurity, ZooKeeperSecurity):
     auto_offset_reset: str = setting(
         "auto.offset.reset",
         LARGEST,
-        choices=(SMALLEST, LARGEST),
+        kind=one_of(SMALLEST, LARGEST),
         doc="where to start if no offset is stored, or the stored one is out of range",
     )
     consumer_timeout_ms: int = setting(
@@ -130,8 +130,7 @@ class ConsumerConfig(ClientSecurity, ZooKeeperSecurity):
     offsets_storage: str = setting(
         "offsets.storage",
         ZOOKEEPER,
-        _LOWER,
-        choices=(ZOOKEEPER, KAFKA),
+        _LOWER._replace(choices=(ZOOKEEPER, KAFKA)),
         doc="where the group's offsets are kept",
     )
     dual_commit_enabled: bool = setting(

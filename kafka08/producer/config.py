@@ -13,6 +13,7 @@ from kafka08.settings.settings import (
     LIST,
     SHORT,
     log_overrides,
+    one_of,
     setting,
     value_of,
 )
@@ -32,7 +33,7 @@ class ProducerConfig(ClientSecurity):
     producer_type: str = setting(
         "producer.type",
         SYNC,
-        choices=(SYNC, ASYNC),
+        kind=one_of(SYNC, ASYNC),
         doc="sync: send returns when the brokers have answered; async: send queues",
     )
     request_required_acks: int = setting(

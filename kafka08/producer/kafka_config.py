@@ -24,6 +24,7 @@ from kafka08.settings.settings import (
     LONG_MAX,
     is_secret,
     log_overrides,
+    one_of,
     setting,
 )
 
@@ -104,7 +105,7 @@ class KafkaProducerConfig(ClientSecurity):
     compression_type: str = setting(
         "compression.type",
         "none",
-        choices=tuple(_CODECS),
+        kind=one_of(*_CODECS),
         doc="how batches are compressed; zstd needs api.versions.request",
     )
     compressed_topics: tuple[str, ...] = setting(

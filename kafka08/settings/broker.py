@@ -30,6 +30,7 @@ from kafka08.settings.settings import (
     PASSWORD,
     RELEASE,
     SHORT,
+    one_of,
     parse_list,
     setting,
     value_of,
@@ -185,7 +186,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
     ssl_client_auth: str = setting(
         "ssl.client.auth",
         "none",
-        choices=("none", "requested", "required"),
+        kind=one_of("none", "requested", "required"),
         doc="Not in 0.8.2.2. Whether clients need a certificate on a listener with TLS.",
     )
     ssl_principal_mapping_rules: str = setting(
@@ -526,7 +527,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
     log_compressed_sets: str = setting(
         "log.compressed.sets",
         "verbatim",
-        choices=COMPRESSED_SETS,
+        kind=one_of(*COMPRESSED_SETS),
         doc="Not in 0.8.2.2. `verbatim` stores compressed messages as the producer sent them, "
         "without repacking. `normalised` repacks them at append with absolute offsets, as "
         "0.8.2.2 does: set it if 0.8.2.2 brokers share the cluster or will open the same data "
@@ -544,7 +545,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
     log_message_timestamp_type: str = setting(
         "log.message.timestamp.type",
         CREATE_TIME,
-        choices=TIMESTAMP_TYPES,
+        kind=one_of(*TIMESTAMP_TYPES),
         doc="Not in 0.8.2.2. `CreateTime` stores the timestamps of producers, `LogAppendTime` the "
         "time at which the leader appends a message. Messages of format 0 have neither.",
     )
@@ -797,7 +798,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
     authorizer_class_name: str = setting(
         "authorizer.class.name",
         "",
-        choices=("", *AUTHORIZERS),
+        kind=one_of("", *AUTHORIZERS),
         doc="Not in 0.8.2.2. The authorizer: none, or the one that decides by the rules in "
         "ZooKeeper, under either of the names that later releases have for it.",
     )

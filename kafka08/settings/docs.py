@@ -96,8 +96,8 @@ def _default_text(described: Setting, value: object) -> str:
 
 
 def _range_text(described: Setting) -> str:
-    if described.choices:
-        return ", ".join(f"`{choice}`" for choice in described.choices)
+    if described.kind.choices:
+        return ", ".join(f"`{choice}`" for choice in described.kind.choices)
     if described.kind.name == "codec":
         return ", ".join(f"`{name}`" for name in COMPRESSION_CODECS)
     if (described.low, described.high) == (described.kind.low, described.kind.high):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafka08.errors import ConfigError
-from kafka08.settings.settings import BOOLEAN, INT, LONG, Kind, Settings, setting
+from kafka08.settings.settings import BOOLEAN, INT, LONG, Kind, Settings, one_of, setting
 
 _NO_TIERS = "There is no remote storage: all segments are in the data directories."
 _REASONS = {
@@ -26,7 +26,7 @@ def _lower(text: str) -> str:
     return text.strip().lower()
 
 
-_SWITCH, _OFF = BOOLEAN._replace(parse=_lower), ("false",)
+_SWITCH = BOOLEAN._replace(parse=_lower, choices=("false",))
 
 
 class LaterTopicSettings(Settings):
@@ -35,14 +35,13 @@ class LaterTopicSettings(Settings):
     compression_type: str = setting(
         "compression.type",
         "producer",
-        choices=("producer",),
+        kind=one_of("producer"),
         doc="Messages are stored with the codec of their producer.",
     )
     compression_gzip_level: str = setting(
         "compression.gzip.level",
         "-1",
-        Kind(INT.name, str.strip),
-        choices=("-1", *"123456789"),
+        Kind(INT.name, str.strip, choices=("-1", *"123456789")),
         doc="No effect, as in Kafka while `compression.type` is producer.",
     )
     compression_lz4_level: int = setting(
@@ -63,17 +62,14 @@ class LaterTopicSettings(Settings):
         "preallocate",
         "false",
         _SWITCH,
-        choices=_OFF,
         doc="Segments grow as messages are appended.",
     )
-    remote_storage_enable: str = setting(
-        "remote.storage.enable", "false", _SWITCH, choices=_OFF, doc=_NO_TIERS
-    )
+    remote_storage_enable: str = setting("remote.storage.enable", "false", _SWITCH, doc=_NO_TIERS)
     remote_log_copy_disable: str = setting(
-        "remote.log.copy.disable", "false", _SWITCH, choices=_OFF, doc=_NO_TIERS
+        "remote.log.copy.disable", "false", _SWITCH, doc=_NO_TIERS
     )
     remote_log_delete_on_disable: str = setting(
-        "remote.log.delete.on.disable", "false", _SWITCH, choices=_OFF, doc=_NO_TIERS
+        "remote.log.delete.on.disable", "false", _SWITCH, doc=_NO_TIERS
     )
     local_retention_ms: int = setting(
         "local.retention.ms",

@@ -73,13 +73,15 @@ class UnknownConfigError(ConfigError):
 
 class Kind(NamedTuple):
     """The type of a setting: its name in the docs, its parser, and its widest range. Values of a
-    ``secret`` kind are shown nowhere."""
+    ``secret`` kind are shown nowhere. ``choices`` are the values that are allowed, if there are
+    only some."""
 
     name: str
     parse: Callable[[str], Any]
     low: int | None = None
     high: int | None = None
     secret: bool = False
+    choices: tuple[str, ...] = ()
 
 
 def _parse_integer(low: int, high: int) -> Callable[[str], int]:
@@ -185,6 +187,13 @@ THROTTLED = Kind("list", parse_throttled)
 CODEC = Kind("codec", parse_codec)
 RELEASE = Kind("release", _parse_release)
 PASSWORD = Kind("password", str, secret=True)
+
+
+def one_of(*choices: str) -> Kind:
+    """A text that is one of these."""
+    return STRING._replace(choices=choices)
+
+
 # Texts by key by name; not read from a key of its own.
 OWN = Kind("map", _refuse, secret=True)
 
@@ -207,7 +216,6 @@ class Setting(NamedTuple):
     default: Any
     low: int | None
     high: int | None
-    choices: tuple[str, ...]
     doc: str
     required: bool
     derive: Callable[[Any], Any] | None
@@ -231,9 +239,10 @@ class Setting(NamedTuple):
 
     def check(self, value: Any) -> None:
         """Raises ConfigError for a value outside the range or the choices."""
-        if self.choices and value not in self.choices:
+        choices = self.kind.choices
+        if choices and value not in choices:
             raise ConfigError(
-                f"{self.key} has value {value} which is not one of {', '.join(self.choices)}."
+                f"{self.key} has value {value} which is not one of {', '.join(choices)}."
             )
         if self.low is None or self.high is None or value is None:
             return
@@ -257,7 +266,6 @@ def setting(
     high: int | None = None,
     *,
     doc: str,
-    choices: tuple[str, ...] = (),
     derive: Callable[[Any], Any] | None = None,
     default_text: str | None = None,
 ) -> Any:
@@ -274,7 +282,6 @@ def setting(
         default=None if derive else default,
         low=kind.low if low is None else low,
         high=kind.high if high is None else high,
-        choices=choices,
         doc=doc,
         required=default is REQUIRED and derive is None,
         derive=derive,

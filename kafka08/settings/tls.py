@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka08.settings.settings import LIST, PASSWORD, Settings, setting
+from kafka08.settings.settings import LIST, PASSWORD, Settings, one_of, setting
 
 _PROTOCOLS = ("TLSv1.2", "TLSv1.3")
 
@@ -77,7 +77,7 @@ class SslSettings(Settings):
     ssl_endpoint_identification_algorithm: str = setting(
         "ssl.endpoint.identification.algorithm",
         "https",
-        choices=("https", ""),
+        kind=one_of("https", ""),
         doc="Not in 0.8.2.2. `https`: the certificate of a server must have the name under which "
         "it is connected to. Empty: it may have any name.",
     )

@@ -25,6 +25,7 @@ from kafka08.settings.settings import (
     Settings,
     UnknownConfigError,
     message_format,
+    one_of,
     setting,
 )
 
@@ -178,7 +179,7 @@ class LogConfig(Settings):
     compressed_sets: str = setting(
         "compressed.sets",
         "verbatim",
-        choices=COMPRESSED_SETS,
+        kind=one_of(*COMPRESSED_SETS),
         doc="Not in 0.8.2.2; see `log.compressed.sets`.",
     )
     message_format_version: str = setting(
@@ -190,7 +191,7 @@ class LogConfig(Settings):
     message_timestamp_type: str = setting(
         "message.timestamp.type",
         CREATE_TIME,
-        choices=TIMESTAMP_TYPES,
+        kind=one_of(*TIMESTAMP_TYPES),
         doc="Not in 0.8.2.2; see `log.message.timestamp.type`.",
     )
     message_timestamp_difference_max_ms: int = setting(

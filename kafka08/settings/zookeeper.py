@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka08.settings.settings import LIST, PASSWORD, Settings, setting
+from kafka08.settings.settings import LIST, PASSWORD, Settings, one_of, setting
 from kafka08.settings.tls import SslSettings
 
 JAAS_CONFIG = "zookeeper.jaas.config"
@@ -69,7 +69,7 @@ class ZooKeeperSecurity(Settings):
     zookeeper_ssl_endpoint_identification_algorithm: str = setting(
         "zookeeper.ssl.endpoint.identification.algorithm",
         "HTTPS",
-        choices=("HTTPS", "https", ""),
+        kind=one_of("HTTPS", "https", ""),
         doc="Not in 0.8.2.2. Empty: ZooKeeper's certificate may have any name.",
     )
     zookeeper_clientCnxnSocket: str | None = setting(

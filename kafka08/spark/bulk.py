@@ -30,7 +30,7 @@ from kafka08.message.entry import BytesLike
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.progress import Progress
 from kafka08.runtime import Runtime, Scheduler, ThreadRuntime
-from kafka08.settings.settings import INT_MAX, Settings, setting
+from kafka08.settings.settings import INT_MAX, Settings, one_of, setting
 from kafka08.spark.errors import DataLossError
 from kafka08.spark.params import SourceParams, endpoints_in
 from kafka08.spark.planner import Range, split_ranges, split_total
@@ -56,7 +56,7 @@ class UnloadOptions(Settings):
     """The options of ``unload`` that connectors have too, there with these keys."""
 
     bucket: str = setting(
-        "bucket", "hour", choices=tuple(BUCKETS), doc="period of time that a file covers"
+        "bucket", "hour", one_of(*BUCKETS), doc="period of time that a file covers"
     )
     timestamp_field: str = setting(
         "timestamp.field",

@@ -112,7 +112,7 @@ class Broker:
         self.partition.follow_hw(self.partition.high_watermark)
 
 
-class World:
+class LeaderAlone:
     """Everything, driven by ``random``; ``acknowledged`` maps names to their offsets."""
 
     def __init__(self, seed: int, *, unclean: bool, acks: int) -> None:
@@ -323,7 +323,7 @@ class Found(NamedTuple):
 def walks(*, unclean: bool, acks: int = -1) -> Found:
     late, missing, lost = 0, [], []
     for seed in range(WALKS):
-        world = World(seed, unclean=unclean, acks=acks)
+        world = LeaderAlone(seed, unclean=unclean, acks=acks)
         world.walk(STEPS)
         late += world.late
         missing += [f"seed {seed}: {name}" for name in world.missing]

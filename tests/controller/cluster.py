@@ -19,7 +19,7 @@ from zk import znodes
 from zk.registry import ensure_common_paths
 
 
-class Cluster(FakeCluster):
+class ControllerCluster(FakeCluster):
     """Brokers and controllers around one ZooKeeper."""
 
     def __init__(self, **settings: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka08.common import TopicPartition
-from tests.controller.cluster import Cluster
+from tests.controller.cluster import ControllerCluster
 from zk import znodes
 
 T0, T1, T2 = (TopicPartition("t", partition) for partition in range(3))
@@ -15,7 +15,7 @@ def node(leader: int, leader_epoch: int, controller_epoch: int, *isr: int) -> An
     return znodes.PartitionStateNode(leader, leader_epoch, controller_epoch, isr)
 
 
-def three(**settings: str) -> Cluster:
-    cluster = Cluster(**settings)
+def three(**settings: str) -> ControllerCluster:
+    cluster = ControllerCluster(**settings)
     cluster.start(1, 2, 3)
     return cluster

@@ -9,13 +9,13 @@ from kafka08.controller import events
 from kafka08.controller.controller import _Reply
 from kafka08.errors import KafkaError
 from kafka08.protocol import schemas
-from tests.controller.cluster import Cluster
+from tests.controller.cluster import ControllerCluster
 from tests.controller.support import T0, T1, T2, node, three
 from tests.fakes.runtime import FakeRuntime
 from zk import znodes
 
 
-def shut_down(cluster: Cluster, broker_id: int) -> list[TopicPartition]:
+def shut_down(cluster: ControllerCluster, broker_id: int) -> list[TopicPartition]:
     """Call ControlledShutdown; returns the partitions still led, or the error."""
     reply = _Reply(FakeRuntime())
     cluster.put(events.ControlledShutdown(broker_id, reply))
@@ -220,7 +220,7 @@ def test_first_request_to_a_returning_broker_has_everything() -> None:
 
 
 def test_several_brokers_die_at_once() -> None:
-    cluster = Cluster()
+    cluster = ControllerCluster()
     cluster.start(1, 2, 3, 4)
     cluster.create_topic("t", [2, 3, 4], [2, 3])
     cluster.kill(2, 3)

@@ -60,7 +60,7 @@ class Scripted:
             self.hold.set()
 
 
-class Rig:
+class ChannelRig:
     def __init__(self, connection: Scripted) -> None:
         self.connection = connection
         self.answers: list[int] = []
@@ -86,7 +86,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_requests_go_out_in_order_with_their_client_ids() -> None:
-    rig = Rig(Scripted())
+    rig = ChannelRig(Scripted())
     rig.manager.add_broker(BROKER)
     rig.manager.send([outgoing(1), outgoing(2, ""), outgoing(3)])
     rig.wait_for(lambda: len(rig.answers) == 3)
@@ -99,7 +99,9 @@ def test_requests_go_out_in_order_with_their_client_ids() -> None:
 
 def test_a_failed_request_is_sent_again_on_a_new_connection() -> None:
     refused = ConnectionRefusedError()
-    rig = Rig(Scripted(refused, refused, None, TimeoutError(), None, ProtocolError("?"), None))
+    rig = ChannelRig(
+        Scripted(refused, refused, None, TimeoutError(), None, ProtocolError("?"), None)
+    )
     rig.manager.add_broker(BROKER)
     rig.manager.send([outgoing(1), outgoing(2)])
     rig.wait_for(lambda: len(rig.answers) == 2)
@@ -110,7 +112,7 @@ def test_a_failed_request_is_sent_again_on_a_new_connection() -> None:
 
 
 def test_a_request_that_cannot_be_encoded_does_not_hold_up_the_next() -> None:
-    rig = Rig(Scripted(None, ValueError("no such int32")))
+    rig = ChannelRig(Scripted(None, ValueError("no such int32")))
     rig.manager.add_broker(BROKER)
     rig.manager.send([outgoing(1), outgoing(2)])
     rig.wait_for(lambda: rig.answers == [2])
@@ -121,7 +123,7 @@ def test_a_request_that_cannot_be_encoded_does_not_hold_up_the_next() -> None:
 def test_removal_ends_the_task_and_drops_the_queue() -> None:
     connection = Scripted()
     connection.hold = threading.Event()
-    rig = Rig(connection)
+    rig = ChannelRig(connection)
     rig.manager.add_broker(BROKER)
     rig.manager.send([outgoing(1), outgoing(2)])
     assert connection.entered.wait(10)
@@ -134,7 +136,7 @@ def test_removal_ends_the_task_and_drops_the_queue() -> None:
 
 
 def test_a_halt_while_connecting_sends_nothing() -> None:
-    rig = Rig(Scripted())
+    rig = ChannelRig(Scripted())
     connect = rig.connection.connect
     halted = threading.Event()
 
@@ -154,7 +156,7 @@ def test_a_halt_while_connecting_sends_nothing() -> None:
 
 
 def test_requests_to_unknown_brokers_are_dropped(caplog: pytest.LogCaptureFixture) -> None:
-    rig = Rig(Scripted())
+    rig = ChannelRig(Scripted())
     rig.manager.send([outgoing(1, broker_id=6)])
     assert (
         "Not sending request UpdateMetadataRequest to broker 6, since it is offline" in caplog.text
@@ -162,7 +164,7 @@ def test_requests_to_unknown_brokers_are_dropped(caplog: pytest.LogCaptureFixtur
 
 
 def test_a_broker_is_added_once() -> None:
-    rig = Rig(Scripted())
+    rig = ChannelRig(Scripted())
     before = threading.active_count()
     rig.manager.add_broker(BROKER)
     rig.manager.add_broker(BROKER)

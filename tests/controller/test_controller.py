@@ -17,7 +17,7 @@ from kafka08.errors import KafkaError
 from kafka08.protocol import schemas
 from kafka08.runtime import ThreadRuntime
 from kafka08.settings.broker import BrokerConfig
-from tests.controller.cluster import Cluster
+from tests.controller.cluster import ControllerCluster
 from tests.controller.support import T0, T1, T2, node, three
 from tests.fakes.zookeeper import Session
 from zk import znodes
@@ -238,7 +238,7 @@ def test_session_expiry_stops_sending_at_once_and_elects_again() -> None:
 
 
 def test_own_node_of_a_former_session_is_not_taken_for_ours() -> None:
-    cluster = Cluster()
+    cluster = ControllerCluster()
     stale = znodes.encode_controller(znodes.ControllerNode(1, "1"))
     cluster.admin.create("/controller", stale, ephemeral=True)
     cluster.start(1)
@@ -275,7 +275,7 @@ def test_stop_ends_every_task() -> None:
 
 
 def test_the_loop_starts_answers_and_stops() -> None:
-    cluster = Cluster()
+    cluster = ControllerCluster()
     before = threading.active_count()
     config = BrokerConfig.from_properties({"broker.id": "1", "zookeeper.connect": "fake"})
     controller = Controller(
@@ -299,7 +299,7 @@ def test_the_loop_starts_answers_and_stops() -> None:
 
 
 def test_epoch_that_cannot_be_set_aborts_the_failover() -> None:
-    cluster = Cluster()
+    cluster = ControllerCluster()
     cluster.admin.create("/controller_epoch", b"many")
     cluster.start(1, settle=False)
     assert not cluster.controllers[1].epoch

@@ -8,15 +8,15 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.protocol import schemas
-from tests.controller.cluster import Cluster
+from tests.controller.cluster import ControllerCluster
 from tests.controller.support import T0, T2, node, three
 from zk import znodes
 from zk.client import DeleteOp, SetOp
 from zk.errors import NoNodeError
 
 
-def deletable(*brokers: int) -> Cluster:
-    cluster = Cluster(delete_topic_enable="true")
+def deletable(*brokers: int) -> ControllerCluster:
+    cluster = ControllerCluster(delete_topic_enable="true")
     cluster.start(*(brokers or (1, 2, 3)))
     cluster.create_topic("t", [2, 3], [3, 2])
     cluster.create_topic("other", [1])
@@ -24,7 +24,7 @@ def deletable(*brokers: int) -> Cluster:
     return cluster
 
 
-def gone(cluster: Cluster, topic: str) -> bool:
+def gone(cluster: ControllerCluster, topic: str) -> bool:
     return not any(
         cluster.exists(path(topic))
         for path in (znodes.topic_path, znodes.topic_config_path, znodes.delete_topic_path)
@@ -202,7 +202,7 @@ def test_deletion_off() -> None:
 
 
 def test_many_partitions_fail_over_in_few_transactions() -> None:
-    cluster = Cluster()
+    cluster = ControllerCluster()
     cluster.start(1, 2, 3)
     cluster.create_topic("t", *([2, 3] for _ in range(250)))
     assert len(cluster.leads(2)) == 250

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from kafka08.common import TopicPartition
 from kafka08.protocol import schemas
-from tests.controller.cluster import Cluster
+from tests.controller.cluster import ControllerCluster
 from zk import znodes
 
 T0, T1 = (TopicPartition("t", partition) for partition in range(2))
 
 
-def led_by_2() -> Cluster:
-    cluster = Cluster()
+def led_by_2() -> ControllerCluster:
+    cluster = ControllerCluster()
     cluster.start(1, 2, 3)
     cluster.create_topic("t", [2, 3, 1], [2, 1])
     cluster.forget_requests()
     return cluster
 
 
-def shown(cluster: Cluster, broker_id: int, partition: TopicPartition) -> list[int]:
+def shown(cluster: ControllerCluster, broker_id: int, partition: TopicPartition) -> list[int]:
     topic = cluster.metadata[broker_id].topic_metadata(partition.topic)
     return topic.partitions[partition.partition].isr
 
 
-def notices(cluster: Cluster) -> list[str]:
+def notices(cluster: ControllerCluster) -> list[str]:
     return cluster.admin.children(znodes.ISR_CHANGES)
 
 

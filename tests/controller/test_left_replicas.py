@@ -6,16 +6,16 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.protocol import schemas
-from tests.controller.cluster import Cluster
+from tests.controller.cluster import ControllerCluster
 from zk import znodes
 
 T0 = TopicPartition("t", 0)
 NOTE = znodes.delete_replica_path(*T0, 3)
 
 
-def moved_while_3_was_away(**settings: str) -> Cluster:
+def moved_while_3_was_away(**settings: str) -> ControllerCluster:
     """T0 went from 2 and 3 to 2 and 4; broker 1 is controller."""
-    cluster = Cluster(**settings)
+    cluster = ControllerCluster(**settings)
     cluster.start(1, 2, 3, 4)
     cluster.create_topic("t", [2, 3])
     cluster.kill(3)
@@ -25,7 +25,7 @@ def moved_while_3_was_away(**settings: str) -> Cluster:
     return cluster
 
 
-def deleted_by(cluster: Cluster, broker_id: int) -> list[TopicPartition]:
+def deleted_by(cluster: ControllerCluster, broker_id: int) -> list[TopicPartition]:
     return [
         TopicPartition(*partition)
         for request in cluster.took(broker_id, schemas.StopReplicaRequest)
@@ -65,7 +65,7 @@ def test_back_while_nobody_is_controller() -> None:
 
 
 def test_nothing_is_noted_of_what_was_deleted() -> None:
-    cluster = Cluster()
+    cluster = ControllerCluster()
     cluster.start(1, 2, 3, 4)
     cluster.create_topic("t", [2, 3])
     cluster.reassign((T0, [2, 4]))
@@ -75,7 +75,7 @@ def test_nothing_is_noted_of_what_was_deleted() -> None:
 
 
 def test_a_broker_that_cannot_delete_is_asked_again() -> None:
-    cluster = Cluster()
+    cluster = ControllerCluster()
     cluster.start(1, 2, 3, 4)
     cluster.create_topic("t", [2, 3])
     cluster.stop_errors[3] = -1
@@ -89,7 +89,7 @@ def test_a_broker_that_cannot_delete_is_asked_again() -> None:
 
 
 def test_a_replica_assigned_again_stays() -> None:
-    cluster = Cluster()
+    cluster = ControllerCluster()
     cluster.start(1, 2, 3, 4)
     cluster.create_topic("t", [2, 3])
     cluster.stop_errors[3] = -1
@@ -103,16 +103,16 @@ def test_a_replica_assigned_again_stays() -> None:
     assert deleted_by(cluster, 3) == []
 
 
-def assigned_to_3(cluster: Cluster) -> None:
+def assigned_to_3(cluster: ControllerCluster) -> None:
     """By an original controller, which knows of no notes."""
     cluster.admin.set(znodes.topic_path("t"), znodes.encode_topic({0: [2, 3]}))
 
 
-def another_partition_alone(cluster: Cluster) -> None:
+def another_partition_alone(cluster: ControllerCluster) -> None:
     cluster.admin.set(znodes.topic_path("t"), znodes.encode_topic({1: [2]}))
 
 
-def unreadable(cluster: Cluster) -> None:
+def unreadable(cluster: ControllerCluster) -> None:
     cluster.admin.set(znodes.topic_path("t"), b"{")
 
 

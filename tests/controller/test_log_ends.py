@@ -7,7 +7,7 @@ from typing import Any
 from kafka08.common import LATEST_TIME, Broker, TopicPartition
 from kafka08.controller.log_ends import TIMEOUT_MS, UNKNOWN, ReplicaLogEnds, fetch_log_ends
 from kafka08.protocol import schemas
-from tests.controller.cluster import Cluster
+from tests.controller.cluster import ControllerCluster
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from zk import znodes
@@ -20,9 +20,9 @@ def node(leader: int, leader_epoch: int, controller_epoch: int, *isr: int) -> An
     return znodes.PartitionStateNode(leader, leader_epoch, controller_epoch, isr)
 
 
-def leaderless(**leos: int) -> Cluster:
+def leaderless(**leos: int) -> ControllerCluster:
     """Broker 2, the whole isr of T0, is dead; 3, 4 and 1 have not told their log ends."""
-    cluster = Cluster()
+    cluster = ControllerCluster()
     cluster.leos = {(int(name[1:]), T0): leo for name, leo in leos.items()}
     cluster.start(1, 2, 3, 4)
     cluster.create_topic("t", [2, 3, 4, 1])
@@ -33,7 +33,7 @@ def leaderless(**leos: int) -> Cluster:
     return cluster
 
 
-def answer(cluster: Cluster) -> None:
+def answer(cluster: ControllerCluster) -> None:
     cluster.silent = False
     cluster.settle()
 
@@ -90,7 +90,7 @@ def test_a_member_of_the_isr_that_is_back_leads_whatever_the_answers_say() -> No
 
 
 def test_replicas_that_came_meanwhile_are_asked_too() -> None:
-    cluster = Cluster()
+    cluster = ControllerCluster()
     cluster.leos = {(3, T0): 10, (4, T0): 30, (1, T0): 20}
     cluster.start(1, 2, 3, 4)
     cluster.create_topic("t", [2, 3, 4, 1])

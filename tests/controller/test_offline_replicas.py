@@ -6,19 +6,19 @@ from __future__ import annotations
 import pytest
 
 from kafka08.common import TopicPartition
-from tests.controller.cluster import Cluster
+from tests.controller.cluster import ControllerCluster
 from zk import znodes
 
 T0, T1, T2 = (TopicPartition("t", partition) for partition in range(3))
 
 
-def three(**settings: str) -> Cluster:
-    cluster = Cluster(**settings)
+def three(**settings: str) -> ControllerCluster:
+    cluster = ControllerCluster(**settings)
     cluster.start(1, 2, 3)
     return cluster
 
 
-def fail_disk(cluster: Cluster, broker_id: int, *partitions: TopicPartition) -> None:
+def fail_disk(cluster: ControllerCluster, broker_id: int, *partitions: TopicPartition) -> None:
     """Write the node that a broker with a failed disk writes."""
     path = znodes.offline_replicas_path(broker_id)
     session = cluster.sessions[broker_id]
@@ -28,7 +28,9 @@ def fail_disk(cluster: Cluster, broker_id: int, *partitions: TopicPartition) -> 
     cluster.settle()
 
 
-def leader_and_isr(cluster: Cluster, partition: TopicPartition) -> tuple[int, tuple[int, ...]]:
+def leader_and_isr(
+    cluster: ControllerCluster, partition: TopicPartition
+) -> tuple[int, tuple[int, ...]]:
     state = cluster.state(partition)
     return state.leader, tuple(state.isr)
 
@@ -175,7 +177,7 @@ def test_garbage_is_nothing(data: bytes) -> None:
 # Full disks
 
 
-def fill_disk(cluster: Cluster, broker_id: int, *partitions: TopicPartition) -> None:
+def fill_disk(cluster: ControllerCluster, broker_id: int, *partitions: TopicPartition) -> None:
     """Write the node that a broker with a full disk writes."""
     path = znodes.offline_replicas_path(broker_id)
     session = cluster.sessions[broker_id]

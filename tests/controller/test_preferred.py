@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka08.common import TopicPartition
 from kafka08.controller import events
-from tests.controller.cluster import Cluster
+from tests.controller.cluster import ControllerCluster
 from tests.controller.support import T0, T1, node, three
 from zk import znodes
 
@@ -49,7 +49,7 @@ def test_preferred_election_pending_at_failover() -> None:
     assert not cluster.exists(znodes.PREFERRED_REPLICA_ELECTION)
 
 
-def rebalance(cluster: Cluster) -> None:
+def rebalance(cluster: ControllerCluster) -> None:
     cluster.put(events.RebalanceDue(1))
 
 

@@ -6,13 +6,13 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.protocol import schemas
-from tests.controller.cluster import Cluster
+from tests.controller.cluster import ControllerCluster
 from tests.controller.support import T0, T1, T2, node
 from zk import znodes
 
 
-def six() -> Cluster:
-    cluster = Cluster()
+def six() -> ControllerCluster:
+    cluster = ControllerCluster()
     cluster.start(1, 2, 3, 4, 5, 6)
     cluster.create_topic("t", [1, 2, 3], [3, 1])
     cluster.forget_requests()
@@ -157,9 +157,9 @@ def test_partitions_added_during_a_reassignment_survive_its_write() -> None:
     assert cluster.state(T2).leader == 6
 
 
-def mixed(until: int | None) -> Cluster:
+def mixed(until: int | None) -> ControllerCluster:
     """Broker 4 is an original; the leader, 1, tells how much of T0 it cannot read."""
-    cluster = Cluster()
+    cluster = ControllerCluster()
     cluster.originals = {4}
     cluster.start(1, 2, 3, 4)
     cluster.create_topic("t", [1, 2])

@@ -21,7 +21,7 @@ FIRST = LeaderAndIsr(1, 0, (1, 2), 7, 0)
 EPOCH = 7
 
 
-class Case:
+class StoreCase:
     def __init__(self) -> None:
         self.server = FakeZooKeeper()
         self.session: Any = Session(self.server)
@@ -43,11 +43,11 @@ class Case:
 
 
 @pytest.fixture
-def case() -> Case:
-    return Case()
+def case() -> StoreCase:
+    return StoreCase()
 
 
-def test_states_are_created_with_their_parents(case: Case) -> None:
+def test_states_are_created_with_their_parents(case: StoreCase) -> None:
     created = case.store.create_states({T0: FIRST, T1: FIRST})
     assert created == {T0: FIRST, T1: FIRST} == case.store.states([T0, T1])
     other = FIRST._replace(leader=2)
@@ -57,7 +57,7 @@ def test_states_are_created_with_their_parents(case: Case) -> None:
     assert case.store.states([T0, T1]) == {T0: FIRST, T1: FIRST}
 
 
-def test_states_are_written_if_nobody_else_did(case: Case) -> None:
+def test_states_are_written_if_nobody_else_did(case: StoreCase) -> None:
     case.store.create_states({T0: FIRST, T1: FIRST})
     mine = FIRST._replace(leader=2, leader_epoch=1, zk_version=1)
     theirs = FIRST._replace(isr=(2,), leader_epoch=1, zk_version=1)
@@ -67,14 +67,14 @@ def test_states_are_written_if_nobody_else_did(case: Case) -> None:
     assert case.store.write_states({T0: mine}) == ({T0: mine}, {})  # again, after a lost answer
 
 
-def test_many_states_go_in_several_transactions(case: Case) -> None:
+def test_many_states_go_in_several_transactions(case: StoreCase) -> None:
     many = {TopicPartition("t", number): FIRST for number in range(2 * WRITES + 1)}
     assert case.store.create_states(many) == many
     after = {tp: state._replace(zk_version=1) for tp, state in many.items()}
     assert case.store.write_states(after) == (after, {})
 
 
-def test_a_replaced_controller_writes_nothing(case: Case) -> None:
+def test_a_replaced_controller_writes_nothing(case: StoreCase) -> None:
     case.store.create_states({T0: FIRST})
     before = dict(case.server.nodes)
     case.another_controller()
@@ -91,7 +91,7 @@ def test_a_replaced_controller_writes_nothing(case: Case) -> None:
     assert before.keys() <= case.server.nodes.keys()
 
 
-def test_a_reassigned_replica_is_noted_until_it_is_deleted(case: Case) -> None:
+def test_a_reassigned_replica_is_noted_until_it_is_deleted(case: StoreCase) -> None:
     assert case.store.write_assignment(T0, [2, 3]) == (1, 2)
     left = PartitionAndReplica("t", 0, 1)
     assert case.store.replicas_to_delete() == {left}
@@ -107,7 +107,7 @@ def test_a_reassigned_replica_is_noted_until_it_is_deleted(case: Case) -> None:
         case.store.write_assignment(TopicPartition("gone", 0), [1])
 
 
-def test_malformed_nodes_count_as_absent(case: Case, caplog: pytest.LogCaptureFixture) -> None:
+def test_malformed_nodes_count_as_absent(case: StoreCase, caplog: pytest.LogCaptureFixture) -> None:
     case.store.create_states({T0: FIRST, T1: FIRST})
     case.server.put(znodes.partition_state_path(*T0), b"{")
     case.server.put(znodes.broker_path(4), b"not json")
@@ -123,27 +123,27 @@ def _registration(number: int) -> znodes.BrokerRegistration:
     return znodes.BrokerRegistration(f"h{number}", 9092, -1, "1")
 
 
-def test_a_read_arms_its_watch(case: Case) -> None:
+def test_a_read_arms_its_watch(case: StoreCase) -> None:
     assert case.store.brokers("ids") == {}
     case.server.put(znodes.broker_path(5), znodes.encode_broker(_registration(5)))
     assert case.events == ["ids"]
 
 
-def test_trouble_with_zookeeper_is_not_hidden(case: Case) -> None:
+def test_trouble_with_zookeeper_is_not_hidden(case: StoreCase) -> None:
     case.session.down = True
     for read in (lambda: case.store.brokers("x"), lambda: case.store.states([T0])):
         with pytest.raises(ZkConnectionError):
             read()
 
 
-def offsets_of(case: Case, group: str, topic: str = "t") -> str:
+def offsets_of(case: StoreCase, group: str, topic: str = "t") -> str:
     path = znodes.consumer_topic_offsets_path(group, topic)
     for number in (0, 1):
         case.session.create_or_set(f"{path}/{number}", b"500")
     return path
 
 
-def multis(case: Case, monkeypatch: pytest.MonkeyPatch, refused: str = "-") -> list[list[str]]:
+def multis(case: StoreCase, monkeypatch: pytest.MonkeyPatch, refused: str = "-") -> list[list[str]]:
     """The paths of each transaction from now on. Those below ``refused`` fail."""
     found: list[list[str]] = []
     multi = case.session.multi
@@ -160,7 +160,7 @@ def multis(case: Case, monkeypatch: pytest.MonkeyPatch, refused: str = "-") -> l
 
 
 def test_settings_go_in_one_transaction_with_the_topic(
-    case: Case, monkeypatch: pytest.MonkeyPatch
+    case: StoreCase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case.store.create_states({T0: FIRST, T1: FIRST})
     case.server.put(znodes.topic_config_path("t"), b"{}")
@@ -174,7 +174,7 @@ def test_settings_go_in_one_transaction_with_the_topic(
     assert third[-1] == znodes.delete_topic_path("t")
 
 
-def test_a_topic_without_settings_is_deleted(case: Case) -> None:
+def test_a_topic_without_settings_is_deleted(case: StoreCase) -> None:
     case.server.put(znodes.delete_topic_path("t"))
     case.store.delete_topic("t")
     assert not case.session.exists(znodes.topic_path("t"))
@@ -184,7 +184,7 @@ def test_a_topic_without_settings_is_deleted(case: Case) -> None:
 
 
 def test_offsets_that_may_not_be_deleted_do_not_stop_the_deletion(
-    case: Case, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    case: StoreCase, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     kept, deleted = offsets_of(case, "a"), offsets_of(case, "b")
     multis(case, monkeypatch, refused=kept)
@@ -194,7 +194,7 @@ def test_offsets_that_may_not_be_deleted_do_not_stop_the_deletion(
     assert f"Could not delete {kept}" in caplog.text
 
 
-def test_a_replaced_controller_deletes_no_offsets(case: Case) -> None:
+def test_a_replaced_controller_deletes_no_offsets(case: StoreCase) -> None:
     path = offsets_of(case, "g")
     case.another_controller()
     with pytest.raises(StaleControllerEpochError):

@@ -11,13 +11,15 @@ from kafka08.settings.settings import BOOLEAN_IN_ANY_CASE, DURATION, MAP, Settin
 
 
 def test_the_mechanism_serves_other_classes() -> None:
-    class Client(Settings):
+    class ClientSettings(Settings):
         group_id: str = setting("group.id", doc="The group.")
         wait_ms: int = setting("wait.ms", 100, low=0, doc="How long.")
 
-    assert Client.from_properties({"group.id": "g", "other": "x"}) == Client(group_id="g")
+    assert ClientSettings.from_properties({"group.id": "g", "other": "x"}) == ClientSettings(
+        group_id="g"
+    )
     with pytest.raises(ConfigError, match=r"wait\.ms has value -1"):
-        Client(group_id="g", wait_ms=-1)
+        ClientSettings(group_id="g", wait_ms=-1)
 
 
 class Sized(Settings):
