@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tools.groups.world import GroupWorld
+from tests.tools.groups.world import ClusterWithGroups
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> GroupWorld:
-    return GroupWorld(monkeypatch, capsys)
+def world(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> ClusterWithGroups:
+    return ClusterWithGroups(monkeypatch, capsys)

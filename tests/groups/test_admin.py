@@ -40,7 +40,7 @@ from kafka08.protocol.group_schemas import (
     OffsetDeleteTopicResponse,
 )
 from kafka08.protocol.schemas import FetchRequest
-from tests.tools.groups.world import T0, GroupWorld
+from tests.tools.groups.world import T0, ClusterWithGroups
 
 # Version 0, topic t with partition 1, no user data.
 OWNS_T1 = bytes.fromhex("0000 00000001 000174 00000001 00000001 ffffffff")
@@ -56,7 +56,7 @@ def member(name: str, assignment: bytes) -> GroupMember:
     return GroupMember(name, "app", "/10.0.0.1", b"", assignment)
 
 
-def coordinate(world: GroupWorld, found: DescribedGroup) -> None:
+def coordinate(world: ClusterWithGroups, found: DescribedGroup) -> None:
     def answer(port: int, request: Any) -> Any:
         if not isinstance(request, DescribeGroupsRequest):
             return None
@@ -87,7 +87,7 @@ def test_an_assignment_nobody_can_read_is_none(data: bytes) -> None:
     assert other is not None and other.owned() == {"a-1": []}
 
 
-def test_a_coordinated_group_is_described(world: GroupWorld) -> None:
+def test_a_coordinated_group_is_described(world: ClusterWithGroups) -> None:
     coordinate(world, described("Stable", member("a-1", OWNS_T1)))
     rows = world.groups("--describe", "--group", "g")
     assert rows[2].split() == ["g", "t", "1", "-", "20", "-", "a-1", "/10.0.0.1", "app"]
@@ -98,7 +98,9 @@ def test_a_coordinated_group_is_described(world: GroupWorld) -> None:
 
 
 @pytest.mark.scenario("modern-42")
-def test_a_group_with_coordinated_members_is_neither_reset_nor_deleted(world: GroupWorld) -> None:
+def test_a_group_with_coordinated_members_is_neither_reset_nor_deleted(
+    world: ClusterWithGroups,
+) -> None:
     coordinate(world, described("Stable", member("a-1", OWNS_T1)))
     world.store("g", p0=5)
     rows = world.groups("--reset-offsets", "--group", "g", "--topic", "t", "--to-earliest")
@@ -107,14 +109,14 @@ def test_a_group_with_coordinated_members_is_neither_reset_nor_deleted(world: Gr
     assert world.offset(0) == "5"
 
 
-def test_brokers_that_do_not_describe_groups_are_asked_once(world: GroupWorld) -> None:
+def test_brokers_that_do_not_describe_groups_are_asked_once(world: ClusterWithGroups) -> None:
     world.store("g", p0=5)
     world.store("h", p0=5)
     assert len(world.groups("--describe", "--all-groups")) > 4
     assert len(world.cluster.sent(DescribeGroupsRequest)) == 1
 
 
-def test_stored_groups_are_listed(world: GroupWorld) -> None:
+def test_stored_groups_are_listed(world: ClusterWithGroups) -> None:
     group = encode_group(GroupRecord("consumer", 1, None, None, [], 0))
     later = b"\0\1" + encode_key(GroupPartition("later", "t", 0))[2:]
     pairs: list[tuple[bytes, bytes | None]] = [
@@ -130,7 +132,7 @@ def test_stored_groups_are_listed(world: GroupWorld) -> None:
     assert "gone" not in world.groups("--list")
 
 
-def serve(world: GroupWorld, *listed: str, code: int = 0) -> list[Any]:
+def serve(world: ClusterWithGroups, *listed: str, code: int = 0) -> list[Any]:
     """A broker of later releases, whose group g has no members; the requests that change it."""
     seen: list[Any] = []
 
@@ -157,7 +159,7 @@ def serve(world: GroupWorld, *listed: str, code: int = 0) -> list[Any]:
     return seen
 
 
-def test_brokers_are_asked_for_their_groups(world: GroupWorld) -> None:
+def test_brokers_are_asked_for_their_groups(world: ClusterWithGroups) -> None:
     world.store("old", p0=1)
     serve(world, "later", "old")
     assert world.groups("--list") == ["later", "old"]
@@ -165,7 +167,7 @@ def test_brokers_are_asked_for_their_groups(world: GroupWorld) -> None:
 
 
 @pytest.mark.scenario("modern-42")
-def test_a_group_without_members_is_deleted_by_its_coordinator(world: GroupWorld) -> None:
+def test_a_group_without_members_is_deleted_by_its_coordinator(world: ClusterWithGroups) -> None:
     seen = serve(world)
     [line] = world.groups("--delete", "--group", "g")
     assert line.startswith("Deleted all consumer group information for group 'g'")
@@ -175,7 +177,7 @@ def test_a_group_without_members_is_deleted_by_its_coordinator(world: GroupWorld
 
 
 @pytest.mark.scenario("modern-42")
-def test_offsets_are_deleted_by_the_coordinator_if_it_can(world: GroupWorld) -> None:
+def test_offsets_are_deleted_by_the_coordinator_if_it_can(world: ClusterWithGroups) -> None:
     world.cluster.committed["g", T0] = 5
     words = ["--delete-offsets", "--group", "g", "--topic", "t:0"]
     seen = serve(world)

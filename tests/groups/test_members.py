@@ -12,10 +12,10 @@ from kafka08.protocol import admin_schemas as a
 from kafka08.server.apis.group_members import DescribeGroupsApi
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import Session
-from tests.tools.groups.world import T0, T1, GroupWorld
+from tests.tools.groups.world import T0, T1, ClusterWithGroups
 
 
-def test_what_a_broker_tells_of_members_reads_as_zookeeper_does(world: GroupWorld) -> None:
+def test_what_a_broker_tells_of_members_reads_as_zookeeper_does(world: ClusterWithGroups) -> None:
     world.member("a", T0, streams=2)
     world.member("b")
     world.put("/consumers/g/owners/t/1", b"stranger-0")

@@ -19,14 +19,14 @@ from kafka08.groups.storage import GroupStorage
 from kafka08.message.entry import encode_entry
 from kafka08.protocol import schemas
 from kafka08.protocol.negotiation import NoApiVersionsError
-from tests.tools.groups.world import T0, GroupWorld
+from tests.tools.groups.world import T0, ClusterWithGroups
 
 AT = "2015-10-21T16:29:00.000Z"
 MS = 1445444940000
 RESET = ("--reset-offsets", "--group", "g", "--execute")
 
 
-def timed(world: GroupWorld, asked: list[int], offset: int = -1, error: int = 0) -> Any:
+def timed(world: ClusterWithGroups, asked: list[int], offset: int = -1, error: int = 0) -> Any:
     """Partition 0's leader knows that ``offset`` is the first message since the time asked for."""
 
     def script(port: int, request: Any) -> Any:
@@ -40,7 +40,7 @@ def timed(world: GroupWorld, asked: list[int], offset: int = -1, error: int = 0)
     world.cluster.script = script
 
 
-def segments(world: GroupWorld, start: int) -> None:
+def segments(world: ClusterWithGroups, start: int) -> None:
     """The last segment that was complete at any time begins at ``start``."""
     script = world.cluster.script
 
@@ -53,17 +53,17 @@ def segments(world: GroupWorld, start: int) -> None:
     world.cluster.script = older
 
 
-def last_message(world: GroupWorld, timestamp: int | None) -> None:
+def last_message(world: ClusterWithGroups, timestamp: int | None) -> None:
     end = world.cluster.end(T0)
     world.cluster.logs[T0].append((end, encode_entry(None, b"x", offset=end, timestamp=timestamp)))
 
 
-def reset(world: GroupWorld, *words: str) -> str:
+def reset(world: ClusterWithGroups, *words: str) -> str:
     world.groups(*RESET, "--topic", "t:0", *(words or ("--to-datetime", AT)))
     return world.offset(0)
 
 
-def test_the_first_message_since_a_time(world: GroupWorld) -> None:
+def test_the_first_message_since_a_time(world: ClusterWithGroups) -> None:
     asked: list[int] = []
     timed(world, asked, 4)
     assert reset(world) == "4"
@@ -75,27 +75,27 @@ def test_the_first_message_since_a_time(world: GroupWorld) -> None:
     ]
 
 
-def test_all_messages_are_older(world: GroupWorld) -> None:
+def test_all_messages_are_older(world: ClusterWithGroups) -> None:
     timed(world, [])
     last_message(world, 5)
     assert reset(world) == "11"
 
 
 @pytest.mark.parametrize("error", [0, 43])
-def test_messages_of_0_8_have_no_time(world: GroupWorld, error: int) -> None:
+def test_messages_of_0_8_have_no_time(world: ClusterWithGroups, error: int) -> None:
     timed(world, [], error=error)
     segments(world, 7)
     last_message(world, None)
     assert reset(world) == "7"
 
 
-def test_an_empty_log(world: GroupWorld) -> None:
+def test_an_empty_log(world: ClusterWithGroups) -> None:
     timed(world, [], error=43)
     world.cluster.logs[T0].clear()
     assert reset(world) == "0"
 
 
-def test_a_leader_that_does_not_serve_later_versions(world: GroupWorld) -> None:
+def test_a_leader_that_does_not_serve_later_versions(world: ClusterWithGroups) -> None:
     def script(port: int, request: Any) -> Any:
         if isinstance(request, schemas.ListOffsetsRequest):
             raise NoApiVersionsError("b0:9090 closed the connection")
@@ -106,13 +106,13 @@ def test_a_leader_that_does_not_serve_later_versions(world: GroupWorld) -> None:
     assert len(world.cluster.sent(schemas.ListOffsetsRequest)) == 1
 
 
-def test_a_leader_that_does_not_answer(world: GroupWorld) -> None:
+def test_a_leader_that_does_not_answer(world: ClusterWithGroups) -> None:
     timed(world, [], error=6)
     printed = world.groups(*RESET, "--topic", "t:0", "--to-datetime", AT)
     assert "Error getting timed offset of topic partition: t-0" in printed[0]
 
 
-def test_groups_behind_a_record_larger_than_a_fetch(world: GroupWorld) -> None:
+def test_groups_behind_a_record_larger_than_a_fetch(world: ClusterWithGroups) -> None:
     world.cluster.create(OFFSETS_TOPIC, 1)
     members = encode_group_key("big")
     key = encode_key(GroupPartition("g", "t", 0))
@@ -123,7 +123,7 @@ def test_groups_behind_a_record_larger_than_a_fetch(world: GroupWorld) -> None:
     assert storage.groups_in_kafka() == {"big", "g"}
 
 
-def test_the_ends_of_logs_take_one_request_for_each_leader(world: GroupWorld) -> None:
+def test_the_ends_of_logs_take_one_request_for_each_leader(world: ClusterWithGroups) -> None:
     world.cluster.brokers[1] = Broker(1, "b1", 9091)
     for number in range(4):
         tp = TopicPartition("u", number)

@@ -24,18 +24,14 @@ _CRC_POSITION = 12
 
 
 class MessageFormatter(Protocol):
-    """kafka.tools.MessageFormatter; made with the --property pairs."""
+    """kafka.tools.MessageFormatter; made with the --property pairs.
+
+    One that prints more of a message than key and value also has ``write_message``, which gets the
+    message, and both of them decoded.
+    """
 
     def write_to(self, key: bytes | None, value: bytes | None, output: BinaryIO) -> None: ...
     def close(self) -> None: ...
-
-
-class WholeMessageFormatter(MessageFormatter, Protocol):
-    """One that also prints more of a message than key and value, which it gets decoded."""
-
-    def write_message(
-        self, message: Message, key: bytes | None, value: bytes | None, output: BinaryIO
-    ) -> None: ...
 
 
 class DefaultMessageFormatter:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.groups.world import GroupWorld
+from tests.tools.groups.world import ClusterWithGroups
 from tests.tools.zk_support import fake_zookeeper
 
 
@@ -20,5 +20,5 @@ def zk(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> GroupWorld:
-    return GroupWorld(monkeypatch, capsys)
+def world(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> ClusterWithGroups:
+    return ClusterWithGroups(monkeypatch, capsys)

@@ -9,12 +9,12 @@ from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.message.sets import encode_set
 from kafka08.protocol import schemas
 from kafka08.protocol.codec import encode
-from tests.tools.groups.world import T0, T1, GroupWorld
+from tests.tools.groups.world import T0, T1, ClusterWithGroups
 from tools.groups import consumer_groups
 from tools.options import OptionError, UsageError
 
 
-def test_describe(world: GroupWorld) -> None:
+def test_describe(world: ClusterWithGroups) -> None:
     world.store(p0=4)
     world.member("ab.cd-1440000000000-1a2b", T0)
     world.member("idle")
@@ -36,7 +36,7 @@ def test_describe(world: GroupWorld) -> None:
     assert lines[2].split() == ["g", "b0:9090", "(0)", "-", "PreparingRebalance", "2"]
 
 
-def test_several_groups_have_a_column(world: GroupWorld) -> None:
+def test_several_groups_have_a_column(world: ClusterWithGroups) -> None:
     world.store(p0=1)
     world.store("h", p1=2)
     lines = world.groups("--describe", "--all-groups")
@@ -46,7 +46,7 @@ def test_several_groups_have_a_column(world: GroupWorld) -> None:
     assert world.groups(*words) == ["g,t,1,20", "h,t,1,20", ""]
 
 
-def test_list_replays_the_offsets_topic(world: GroupWorld) -> None:
+def test_list_replays_the_offsets_topic(world: ClusterWithGroups) -> None:
     world.store(p0=1)
     world.cluster.create(OFFSETS_TOPIC, 1)
 
@@ -69,7 +69,7 @@ def test_list_replays_the_offsets_topic(world: GroupWorld) -> None:
     assert world.groups("--list") == ["alive", "g"]
 
 
-def test_reset_writes_where_the_group_keeps_offsets(world: GroupWorld) -> None:
+def test_reset_writes_where_the_group_keeps_offsets(world: ClusterWithGroups) -> None:
     words = ["--reset-offsets", "--group", "g", "--topic", "t", "--to-latest"]
     assert [line.split() for line in world.groups(*words, "--dry-run")[2:]] == [
         ["g", "t", "0", "10"],
@@ -88,7 +88,7 @@ def test_reset_writes_where_the_group_keeps_offsets(world: GroupWorld) -> None:
     assert world.cluster.committed == {("g", T0): 0, ("g", T1): 0}
 
 
-def test_a_new_groups_offsets_go_to_zookeeper(world: GroupWorld) -> None:
+def test_a_new_groups_offsets_go_to_zookeeper(world: ClusterWithGroups) -> None:
     words = ["--reset-offsets", "--group", "g", "--topic", "t:1", "--to-offset", "7", "--execute"]
     world.groups(*words)
     assert world.offset(1) == "7"
@@ -96,7 +96,7 @@ def test_a_new_groups_offsets_go_to_zookeeper(world: GroupWorld) -> None:
 
 
 def test_a_member_that_comes_before_the_write_stops_it(
-    world: GroupWorld, monkeypatch: pytest.MonkeyPatch
+    world: ClusterWithGroups, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.store(p0=1)
     world.cluster.script = lambda port, request: (
@@ -109,7 +109,7 @@ def test_a_member_that_comes_before_the_write_stops_it(
     assert world.offset(0) == "1"
 
 
-def test_delete_leaves_what_is_alive(world: GroupWorld) -> None:
+def test_delete_leaves_what_is_alive(world: ClusterWithGroups) -> None:
     world.store(p0=1)
     world.member("c", T0, T1)
     assert "still active" in world.groups("--delete", "--group", "g")[0]
@@ -120,7 +120,7 @@ def test_delete_leaves_what_is_alive(world: GroupWorld) -> None:
     assert "/consumers/g" not in world.ensemble.nodes
 
 
-def test_failures_are_told(world: GroupWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_are_told(world: ClusterWithGroups, monkeypatch: pytest.MonkeyPatch) -> None:
     world.cluster.down = {9090}
     [line] = world.groups("--describe", "--group", "g")
     assert line.startswith("Error: Executing consumer group command failed due to")
@@ -146,11 +146,11 @@ def test_failures_are_told(world: GroupWorld, monkeypatch: pytest.MonkeyPatch) -
         ["--zookeeper", "z", "--delete-offsets", "--group", "g"],
     ],
 )
-def test_refused_command_lines(world: GroupWorld, words: list[str]) -> None:
+def test_refused_command_lines(world: ClusterWithGroups, words: list[str]) -> None:
     with pytest.raises(UsageError):
         consumer_groups.main(words)
 
 
-def test_no_prefixes(world: GroupWorld) -> None:
+def test_no_prefixes(world: ClusterWithGroups) -> None:
     with pytest.raises(OptionError):
         consumer_groups.main(["--zookeeper", "z", "--desc", "--group", "g"])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kafka08.protocol import schemas
-from tests.tools.groups.world import T0, T1, GroupWorld
+from tests.tools.groups.world import T0, T1, ClusterWithGroups
 
 
-def test_checker_prints_a_row_by_partition(world: GroupWorld) -> None:
+def test_checker_prints_a_row_by_partition(world: ClusterWithGroups) -> None:
     world.store(p0=4)
     world.cluster.committed["g", T1] = 25
     world.member("host-1-a", T0)
@@ -25,7 +25,7 @@ def test_checker_prints_a_row_by_partition(world: GroupWorld) -> None:
     assert world.check() == world.check("--topic", "t")
 
 
-def test_checker_without_offset_leader_or_group(world: GroupWorld) -> None:
+def test_checker_without_offset_leader_or_group(world: ClusterWithGroups) -> None:
     world.store(p0=4)
     world.ensemble.remove("/brokers/topics/t/partitions/1/state")
     rows = world.check("--topic", "t")
@@ -39,7 +39,7 @@ def test_checker_without_offset_leader_or_group(world: GroupWorld) -> None:
     assert line.endswith("KeeperErrorCode = NoNode for /consumers/h/owners.")
 
 
-def test_checker_tells_offsets_the_coordinator_refuses(world: GroupWorld) -> None:
+def test_checker_tells_offsets_the_coordinator_refuses(world: ClusterWithGroups) -> None:
     def refuse(port: int, request: Any) -> Any:
         if isinstance(request, schemas.OffsetFetchRequest):
             entries = [schemas.OffsetFetchPartitionResponse(p, -1, "", 14) for p in (0, 1)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tools.groups.world import T0, T1, GroupWorld
+from tests.tools.groups.world import T0, T1, ClusterWithGroups
 
 
-def test_verifier(world: GroupWorld, caplog: pytest.LogCaptureFixture) -> None:
+def test_verifier(world: ClusterWithGroups, caplog: pytest.LogCaptureFixture) -> None:
     good, bad = "Rebalance operation successful !\n", "Rebalance operation failed !\n"
     assert world.verify() == good
     world.member("c", T0, T1, streams=2)

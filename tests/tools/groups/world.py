@@ -21,7 +21,7 @@ from zk.znodes import ConsumerRegistration
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-class GroupWorld:
+class ClusterWithGroups:
     """A broker with topic t of two partitions, 10 and 20 messages long."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
