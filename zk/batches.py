@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from kazoo.exceptions import NoNodeError
+
+
+class Request(Protocol):
+    """A request that kazoo has sent."""
+
+    def ready(self) -> bool: ...
+    def wait(self, timeout: float) -> object: ...
+    def get(self) -> Any: ...
 
 
 class Together:
     """The requests of ``issue`` for all ``paths``, as one with kazoo's methods. Its result is the
     list of theirs; that of a node which does not exist is None."""
 
-    def __init__(self, issue: Callable[[str], Any], paths: Sequence[str]) -> None:
+    def __init__(self, issue: Callable[[str], Request], paths: Sequence[str]) -> None:
         self._results = [issue(path) for path in paths]
 
     def ready(self) -> bool:
@@ -30,7 +38,7 @@ class Together:
         return [_result(each) for each in self._results]
 
 
-def _result(request: Any) -> Any:
+def _result(request: Request) -> Any:
     try:
         return request.get()
     except NoNodeError:

@@ -24,7 +24,7 @@ from kazoo.security import ACL, Id
 
 from kafka08.errors import ConfigError
 from zk.access import UNSECURED, Acl, Hidden, NodeAccess
-from zk.batches import Together
+from zk.batches import Request, Together
 from zk.errors import (
     BadVersionError,
     DataTooLargeError,
@@ -256,7 +256,7 @@ class ZkClient:
     def connected(self) -> bool:
         return not self._closed and bool(self._zk.connected)
 
-    def _state_changed(self, state: Any) -> None:
+    def _state_changed(self, state: object) -> None:
         """Runs on kazoo's connection task."""
         if self._closed:
             return
@@ -285,7 +285,7 @@ class ZkClient:
     def _call(
         self,
         path: str,
-        issue: Callable[[], Any],
+        issue: Callable[[], Request],
         finish: Callable[[Any, bool], Any] | None = None,
     ) -> Any:
         """The result of the request that ``issue`` sends; repeated after connection losses.
@@ -380,7 +380,7 @@ class ZkClient:
         found = self._read_all(paths, lambda path: self._zk.get_children_async(path))
         return [list(each or ()) for each in found]
 
-    def _read_all(self, paths: Sequence[str], issue: Callable[[str], Any]) -> list[Any]:
+    def _read_all(self, paths: Sequence[str], issue: Callable[[str], Request]) -> list[Any]:
         found = []
         for at in range(0, len(paths), AT_ONCE):
             some = paths[at : at + AT_ONCE]
@@ -537,11 +537,12 @@ class ZkClient:
         """
         self._check_size(*((op.path, getattr(op, "data", b"")) for op in ops))
 
-        def issue() -> Any:
+        def issue() -> Request:
             transaction = self._zk.transaction()
             for op in ops:
                 _add(transaction, op, self._acl(op.path))
-            return transaction.commit_async()
+            request: Request = transaction.commit_async()
+            return request
 
         results: list[Any] = self._call("", issue, lambda done, loss: _raise_first(ops, done, loss))
         return [

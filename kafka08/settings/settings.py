@@ -213,12 +213,12 @@ class Setting(NamedTuple):
 
     key: str
     kind: Kind
-    default: Any
+    default: object
     low: int | None
     high: int | None
     doc: str
     required: bool
-    derive: Callable[[Any], Any] | None
+    derive: Callable[[Any], object] | None
     default_text: str | None
 
     @property
@@ -255,18 +255,18 @@ class Setting(NamedTuple):
         return _WHAT.get(self.kind.name) or f"an integer in the range {self.range_text}"
 
 
-REQUIRED: Any = object()
+REQUIRED = object()
 
 
 def setting(
     key: str,
-    default: Any = REQUIRED,
+    default: object = REQUIRED,
     kind: Kind | None = None,
     low: int | None = None,
     high: int | None = None,
     *,
     doc: str,
-    derive: Callable[[Any], Any] | None = None,
+    derive: Callable[[Any], object] | None = None,
     default_text: str | None = None,
 ) -> Any:
     """The attribute of a settings class for one key.
@@ -289,7 +289,7 @@ def setting(
     )
 
 
-def value_of(key: str) -> Callable[[Any], Any]:
+def value_of(key: str) -> Callable[[object], object]:
     """A ``derive`` that uses another setting's value."""
     attribute = key.replace(".", "_")
     return lambda settings: getattr(settings, attribute)
@@ -318,7 +318,7 @@ class Settings:
             inherited.update(getattr(base, "_declared", {}))
         cls._declared = {**inherited, **own}
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, **values: object) -> None:
         unknown = values.keys() - self._declared.keys()
         if unknown:
             raise TypeError(f"{type(self).__name__} has no settings {sorted(unknown)}")
@@ -335,7 +335,7 @@ class Settings:
                 kept[name] = described.derive(self)
         self.check()
 
-    def __setattr__(self, name: str, value: Any) -> NoReturn:
+    def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{type(self).__name__}.{name} cannot be changed")
 
     def values(self) -> dict[str, Any]:
@@ -357,7 +357,7 @@ class Settings:
         ]
         return f"{type(self).__name__}({', '.join(values)})"
 
-    def replace(self: S, **changes: Any) -> S:
+    def replace(self: S, **changes: object) -> S:
         """A copy with other values, which are checked."""
         return type(self)(**{**self.values(), **changes})
 
