@@ -25,8 +25,8 @@ from kafka08.errors import (
 from kafka08.message.sets import encode_set
 from kafka08.producer.config import SYNC, ProducerConfig
 from kafka08.producer.errors import FailedToSendMessageError
+from kafka08.producer.metrics import ScalaProducerMetrics
 from kafka08.producer.partitioners import Partitioner
-from kafka08.producer.scala_metrics import ScalaProducerMetrics
 from kafka08.producer.serializers import Encoder
 from kafka08.protocol.schemas import NO_LEADER, PartitionMetadata, ProduceResponse
 from kafka08.runtime import Runtime

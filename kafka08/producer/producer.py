@@ -21,8 +21,8 @@ from kafka08.network.channel import Channel, Connect
 from kafka08.producer.config import SYNC, ProducerConfig
 from kafka08.producer.errors import ForkedProducerError, ProducerClosedError, QueueFullError
 from kafka08.producer.event_handler import EventHandler, KeyedMessage
+from kafka08.producer.metrics import ScalaProducerMetrics
 from kafka08.producer.partitioners import Partitioner
-from kafka08.producer.scala_metrics import ScalaProducerMetrics
 from kafka08.producer.serializers import Encoder, encoder_named, partitioner_named
 from kafka08.runtime import Empty, Full, Queue, Runtime, TaskHandle
 

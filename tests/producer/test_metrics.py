@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.producer.metrics import WINDOW_S, ProducerMetrics, Sensor
+from kafka08.producer.metrics import WINDOW_S, ProducerMetrics, ScalaProducerMetrics, Sensor
+from tests.fakes.runtime import FakeClock
 from tests.producer.fake_producer import ProducerDriver
 
 IO = ("select-rate", "io-time-ns-avg", "io-wait-time-ns-avg", "io-ratio", "io-wait-ratio")
@@ -66,3 +67,23 @@ def test_a_round_is_counted_by_the_task_that_writes() -> None:
     assert found["select-rate"] > 0
     assert found["io-wait-time-ns-avg"] == pytest.approx(400_000_000)
     assert (found["io-wait-ratio"], found["io-ratio"]) == (1, 0)
+
+
+def test_each_meter_of_the_scala_producer_has_its_own_name() -> None:
+    metrics = ScalaProducerMetrics(FakeClock().monotonic)
+    topics = [metrics.messages, metrics.bytes, metrics.dropped_messages]
+    for number, of_topics in enumerate(topics, 1):
+        of_topics.mark("t", number)
+    for number, meter in enumerate(
+        [metrics.resends, metrics.failed_sends, metrics.serialization_errors], 4
+    ):
+        meter.mark(number)
+    counts = {name: value for name, value in metrics.numbers().items() if name.endswith(".Count")}
+    assert counts == {
+        "MessagesPerSec.Count": 1,
+        "BytesPerSec.Count": 2,
+        "DroppedMessagesPerSec.Count": 3,
+        "ResendsPerSec.Count": 4,
+        "FailedSendsPerSec.Count": 5,
+        "SerializationErrorsPerSec.Count": 6,
+    }
