@@ -95,41 +95,38 @@ class FetcherStats:
         self.bytes.mark(size)
 
 
-class LocalLogs(NamedTuple):
-    """The logs that are copied to, and what hears of segments that rolled and of disk errors."""
+class Following(NamedTuple):
+    """All that the fetchers of a broker share. ``serves_later`` says which brokers serve the
+    requests of later releases. ``effects`` and ``disk_failed`` hear of segments that rolled and of
+    disk errors. ``quota``: the rate of copying to replicas that are throttled."""
 
-    manager: LogManager
+    config: BrokerConfig
+    runtime: Runtime
+    connectors: Connectors
+    serves_later: ServesLater
+    log_manager: LogManager
     effects: Effects
     disk_failed: DiskFailed
+    quota: ReplicationQuota
 
 
 class ReplicaFetcher(Loop):
     """Copies the partitions given to it from one leader. Partitions in full directories are
-    skipped. ``serves_later`` says which brokers serve the requests of later releases."""
+    skipped."""
 
     def __init__(
-        self,
-        name: str,
-        leader: Broker,
-        config: BrokerConfig,
-        runtime: Runtime,
-        channel: BrokerConnection,
-        logs: LocalLogs,
-        serves_later: ServesLater,
-        quota: ReplicationQuota,
+        self, name: str, leader: Broker, channel: BrokerConnection, shared: Following
     ) -> None:
-        """``quota``: the rate of copying to replicas that are throttled."""
-        super().__init__(runtime, name, self.step)
+        super().__init__(shared.runtime, name, self.step)
         self.leader = leader
-        self._quota = quota
-        self._config = config
-        self._clock = runtime.clock
         self._channel = channel
-        self._log_manager, self._effects, self._disk_failed = logs
-        self._serves_later = serves_later
+        self._config, self._clock = shared.config, shared.runtime.clock
+        self._serves_later, self._quota = shared.serves_later, shared.quota
+        self._log_manager, self._effects = shared.log_manager, shared.effects
+        self._disk_failed = shared.disk_failed
         self.stats = FetcherStats()
         self._positions: dict[TopicPartition, _Position] = {}
-        self._changed = runtime.event()
+        self._changed = shared.runtime.event()
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -388,23 +385,8 @@ class ReplicaFetcher(Loop):
 class ReplicaFetcherManager:
     """The fetchers by (leader, number); kafka.server.ReplicaFetcherManager."""
 
-    def __init__(
-        self,
-        config: BrokerConfig,
-        runtime: Runtime,
-        logs: LocalLogs,
-        serves_later: ServesLater,
-        connectors: Connectors,
-        quota: ReplicationQuota,
-    ) -> None:
-        """``connectors`` connect to leaders. ``quota``: the rate of copying to replicas that are
-        throttled."""
-        self._quota = quota
-        self._config = config
-        self._connectors = connectors
-        self._runtime = runtime
-        self._logs = logs
-        self._serves_later = serves_later
+    def __init__(self, shared: Following) -> None:
+        self._shared = shared
         self._fetchers: dict[tuple[Broker, int], ReplicaFetcher] = {}
         self._leaving = False
 
@@ -416,7 +398,8 @@ class ReplicaFetcherManager:
         """Copy ``partition`` from ``leader`` from now on."""
         if self._leaving:
             return
-        lane = fetcher_number(partition.topic_partition, self._config.num_replica_fetchers)
+        lanes = self._shared.config.num_replica_fetchers
+        lane = fetcher_number(partition.topic_partition, lanes)
         fetcher = self._fetchers.get((leader, lane))
         if fetcher is None:
             fetcher = self._fetchers[(leader, lane)] = self._fetcher(leader, lane)
@@ -426,25 +409,16 @@ class ReplicaFetcherManager:
             fetcher.add(partition)
 
     def _fetcher(self, leader: Broker, lane: int) -> ReplicaFetcher:
-        name = f"ReplicaFetcherThread-{lane}-{leader.id}"
+        name, config = f"ReplicaFetcherThread-{lane}-{leader.id}", self._shared.config
         channel = Channel(
             leader.host,
             leader.port,
             client_id=name,
-            timeout_ms=self._config.replica_socket_timeout_ms,
-            runtime=self._connectors(leader.id),
-            receive_buffer_bytes=self._config.replica_socket_receive_buffer_bytes,
+            timeout_ms=config.replica_socket_timeout_ms,
+            runtime=self._shared.connectors(leader.id),
+            receive_buffer_bytes=config.replica_socket_receive_buffer_bytes,
         )
-        return ReplicaFetcher(
-            name,
-            leader,
-            self._config,
-            self._runtime,
-            channel,
-            self._logs,
-            self._serves_later,
-            self._quota,
-        )
+        return ReplicaFetcher(name, leader, channel, self._shared)
 
     def remove_fetcher_for_partitions(self, keys: Iterable[TopicPartition]) -> None:
         """Stop copying these partitions, from all leaders."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass
 from typing import Protocol
 
 from kafka08.cluster.metadata_cache import MetadataCache
@@ -62,35 +63,27 @@ class LeadershipControl(Protocol):
     def partitions_deleted(self, deleted: Set[TopicPartition]) -> None: ...
 
 
+@dataclass(eq=False)
 class Roles:
     """Carries out role changes of the partitions in ``replicas``, and knows the newest controller.
 
     ``log_config`` reads the settings of a topic, and may wait.
     """
 
-    def __init__(
-        self,
-        clock: Clock,
-        replicas: ReplicaManager,
-        metadata_cache: MetadataCache,
-        log_config: ReadLogConfig,
-        checkpoints: HwCheckpoints,
-        fetchers: FetcherControl,
-        offsets: LeadershipControl,
-        failures: LogDirFailures,
-    ) -> None:
-        self.controller_epoch = 0
-        self._clock = clock
-        self._broker_id = replicas.broker_id
-        self._replicas = replicas
-        self._partitions = replicas.partitions
-        self._log_manager = replicas.log_manager
-        self._metadata_cache = metadata_cache
-        self._log_config = log_config
-        self._checkpoints = checkpoints
-        self._fetchers = fetchers
-        self._offsets = offsets
-        self._failures = failures
+    clock: Clock
+    replicas: ReplicaManager
+    metadata_cache: MetadataCache
+    log_config: ReadLogConfig
+    checkpoints: HwCheckpoints
+    fetchers: FetcherControl
+    offsets: LeadershipControl
+    failures: LogDirFailures
+    controller_epoch: int = 0
+
+    def __post_init__(self) -> None:
+        self._broker_id = self.replicas.broker_id
+        self._partitions = self.replicas.partitions
+        self._log_manager = self.replicas.log_manager
 
     def check_controller(self, epoch: int) -> None:
         """Remember the newest controller. Raises StaleControllerEpochError for an older one."""
@@ -103,10 +96,10 @@ class Roles:
     def update_metadata(self, request: UpdateMetadataRequest) -> None:
         """Take over the controller's view. Raises StaleControllerEpochError."""
         self.check_controller(request.controller_epoch)
-        deleted = self._metadata_cache.update(
+        deleted = self.metadata_cache.update(
             request.partitions, (Broker(*broker[:3]) for broker in request.live_brokers)
         )
-        self._offsets.partitions_deleted(deleted)
+        self.offsets.partitions_deleted(deleted)
 
     def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         """Carry out a LeaderAndIsr. The answer leaves out partitions without a replica here."""
@@ -125,7 +118,7 @@ class Roles:
         configs: dict[str, LogConfig] = {}
         # Once more after each wait: a log may have been deleted meanwhile.
         while missing := self._without_log(request) - configs.keys():
-            configs.update({topic: self._log_config(topic) for topic in missing})
+            configs.update({topic: self.log_config(topic) for topic in missing})
         return configs
 
     def _without_log(self, request: LeaderAndIsrRequest) -> set[str]:
@@ -185,9 +178,9 @@ class Roles:
                 log = self._create_log(key, configs[key.topic])
             except (KafkaError, OSError):
                 if key in self._log_manager.offline:
-                    self._failures.changed.set()
+                    self.failures.changed.set()
                 raise
-        partition.open_log(log, self._checkpoints.recorded(key))
+        partition.open_log(log, self.checkpoints.recorded(key))
 
     def _create_log(self, key: TopicPartition, config: LogConfig) -> Log:
         if self._log_manager.lost_at_start:
@@ -198,12 +191,12 @@ class Roles:
 
     def _make_leader(self, partition: Partition, state: LeaderState) -> None:
         was_leader = partition.is_leader
-        self._fetchers.remove_fetcher_for_partitions([partition.topic_partition])
-        if partition.make_leader(state, self._clock.monotonic()):
-            self._replicas.unblock_delayed_requests(partition.topic_partition)
-        self._replicas.set_rules(partition)
+        self.fetchers.remove_fetcher_for_partitions([partition.topic_partition])
+        if partition.make_leader(state, self.clock.monotonic()):
+            self.replicas.unblock_delayed_requests(partition.topic_partition)
+        self.replicas.set_rules(partition)
         if not was_leader:
-            self._offsets.leadership_changed(partition, True)
+            self.offsets.leadership_changed(partition, True)
         state_change_logger.debug("Broker %d leads %s", self._broker_id, partition.topic_partition)
 
     def _make_follower(
@@ -211,14 +204,14 @@ class Roles:
     ) -> None:
         was_leader = partition.is_leader
         key = partition.topic_partition
-        self._fetchers.remove_fetcher_for_partitions([key])
+        self.fetchers.remove_fetcher_for_partitions([key])
         # Without a live leader nothing can be fetched; the epoch still fences older requests.
         partition.make_follower(_leader_state(state))
         if was_leader:
-            self._offsets.leadership_changed(partition, False)
-        self._replicas.unblock_delayed_requests(key)
+            self.offsets.leadership_changed(partition, False)
+        self.replicas.unblock_delayed_requests(key)
         if leader is not None:
-            self._fetchers.add_fetcher_for_partition(partition, leader)
+            self.fetchers.add_fetcher_for_partition(partition, leader)
         state_change_logger.debug("Broker %d follows %d for %s", self._broker_id, state.leader, key)
 
     def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
@@ -226,7 +219,7 @@ class Roles:
         done."""
         self.check_controller(request.controller_epoch)
         keys = [TopicPartition(*partition) for partition in request.partitions]
-        self._fetchers.remove_fetcher_for_partitions(keys)
+        self.fetchers.remove_fetcher_for_partitions(keys)
         answers = []
         for key in keys:
             error = NO_ERROR
@@ -245,19 +238,19 @@ class Roles:
         if delete:
             # A topic of the same name may start over at epoch 0: keep nothing of this one.
             self._partitions.pop(key, None)
-            self._checkpoints.forget(key)
+            self.checkpoints.forget(key)
             log = self._log_manager.get_log(key)
             if log is not None:
                 self._delete(log)
         if partition is not None:
-            self._offsets.leadership_changed(partition, False)
-        self._replicas.unblock_delayed_requests(key)
+            self.offsets.leadership_changed(partition, False)
+        self.replicas.unblock_delayed_requests(key)
 
     def _delete(self, log: Log) -> None:
         try:
             self._log_manager.delete_log(log.topic_partition)
         except OSError as error:
-            self._replicas.disk_failed([DiskFailure(os.path.dirname(log.directory), error)])
+            self.replicas.disk_failed([DiskFailure(os.path.dirname(log.directory), error)])
             raise
 
     def confirm_leaderships(
@@ -276,8 +269,8 @@ class Roles:
                 continue
             logger.warning("Leadership of %s passed while the session was lost", key)
             partition.resign()
-            self._offsets.leadership_changed(partition, False)
-            self._replicas.unblock_delayed_requests(key)
+            self.offsets.leadership_changed(partition, False)
+            self.replicas.unblock_delayed_requests(key)
 
 
 def _is_legal(state: PartitionStateInfo) -> bool:

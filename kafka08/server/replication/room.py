@@ -18,7 +18,7 @@ from kafka08.server.monitoring import broker_metrics
 from kafka08.server.part import Part, Room
 from kafka08.server.quotas.replication import ReplicationQuota
 from kafka08.server.replication.epochs import EpochCheck
-from kafka08.server.replication.fetchers import LocalLogs, ReplicaFetcherManager
+from kafka08.server.replication.fetchers import Following, ReplicaFetcherManager
 from kafka08.server.replication.hw_checkpoints import HwCheckpoints
 from kafka08.server.replication.isr import IsrMaintenance
 from kafka08.server.replication.partition_retries import PartitionRetries
@@ -41,14 +41,17 @@ def fetchers_of(
     quota: ReplicationQuota,
 ) -> ReplicaFetcherManager:
     """``quota``: of what this broker fetches as a follower."""
-    return ReplicaFetcherManager(
+    shared = Following(
         config,
         runtime,
-        LocalLogs(storage.logs, storage.effects, storage.replicas.disk_failed),
-        view.originals.serves_later,
         view.connectors,
+        view.originals.serves_later,
+        storage.logs,
+        storage.effects,
+        storage.replicas.disk_failed,
         quota,
     )
+    return ReplicaFetcherManager(shared)
 
 
 class Replication(Room):

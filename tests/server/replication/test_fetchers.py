@@ -15,7 +15,7 @@ from kafka08.common import Broker, TopicPartition
 from kafka08.log.disk import DiskFailure
 from kafka08.protocol.schemas import FetchPartition, FetchRequest, FetchTopic, OffsetsRequest
 from kafka08.server.quotas.replication import ReplicationQuota
-from kafka08.server.replication.fetchers import LocalLogs, ReplicaFetcher, ReplicaFetcherManager
+from kafka08.server.replication.fetchers import Following, ReplicaFetcher, ReplicaFetcherManager
 from tests.log.support import everything
 from tests.message.sets import wrapper
 from tests.server.support import ME, PEER, Rig, message_set
@@ -65,12 +65,17 @@ class LeaderAndFollower:
         self.fetcher = ReplicaFetcher(
             "fetcher",
             LEADER,
-            self.follower.config,
-            self.follower.runtime,
             self.channel,  # type: ignore[arg-type]
-            LocalLogs(self.follower.logs, self.follower.effects, self.errors.extend),
-            lambda broker_id: later,
-            self.quota,
+            Following(
+                self.follower.config,
+                self.follower.runtime,
+                lambda broker_id: self.follower.runtime,
+                lambda broker_id: later,
+                self.follower.logs,
+                self.follower.effects,
+                self.errors.extend,
+                self.quota,
+            ),
         )
         self.leader.lead(replicas=[ME, PEER])
 
@@ -624,14 +629,17 @@ def test_a_partition_whose_directory_has_failed_is_dropped(
 
 
 def manager(rig: Rig) -> ReplicaFetcherManager:
-    return ReplicaFetcherManager(
+    shared = Following(
         rig.config,
         rig.runtime,
-        LocalLogs(rig.logs, rig.effects, rig.replicas.disk_failed),
-        lambda broker_id: False,
         lambda broker_id: rig.runtime,
+        lambda broker_id: False,
+        rig.logs,
+        rig.effects,
+        rig.replicas.disk_failed,
         ReplicationQuota(rig.clock, 1.0),
     )
+    return ReplicaFetcherManager(shared)
 
 
 def test_partitions_spread_over_the_fetchers_of_a_leader(make_rig: Callable[..., Rig]) -> None:

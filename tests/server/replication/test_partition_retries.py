@@ -77,13 +77,13 @@ def test_what_the_controller_took_back_is_left_alone(rig: Rig, disk: Disk) -> No
 def test_taken_back_in_the_middle(rig: Rig, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
     ask(rig)
     disk.error = None
-    settings = rig.roles._log_config
+    settings = rig.roles.log_config
 
     def slow(topic: str) -> Any:
         take_back(rig)
         return settings(topic)
 
-    monkeypatch.setattr(rig.roles, "_log_config", slow)
+    monkeypatch.setattr(rig.roles, "log_config", slow)
     rig.retries.retry()
     assert not rig.replicas.partitions and not rig.logs.logs
 
@@ -135,7 +135,7 @@ def test_settings_that_cannot_be_read(
         raise ZkConnectionError("away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(rig.roles, "_log_config", away)
+        patch.setattr(rig.roles, "log_config", away)
         rig.retries.retry()
     assert "has to wait for its topic's settings" in caplog.text
     rig.retries.retry()

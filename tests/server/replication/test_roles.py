@@ -154,7 +154,7 @@ def test_settings_that_cannot_be_read_close_the_connection(
     def away(topic: str) -> Any:
         raise ZkConnectionError()
 
-    monkeypatch.setattr(rig.roles, "_log_config", away)
+    monkeypatch.setattr(rig.roles, "log_config", away)
     with pytest.raises(ConnectionClosed):
         roles(rig, partition_state("t", 0), partition_state("u", 0))
     assert not rig.replicas.partitions
@@ -173,14 +173,14 @@ def test_a_log_deleted_while_settings_are_read_is_made_again(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig.lead()
-    read = rig.roles._log_config
+    read = rig.roles.log_config
 
     def slowly(topic: str) -> Any:
         if topic == "u":
             stop(rig, T, delete=True)
         return read(topic)
 
-    monkeypatch.setattr(rig.roles, "_log_config", slowly)
+    monkeypatch.setattr(rig.roles, "log_config", slowly)
     again = partition_state("t", 0, leader_epoch=1)
     assert roles(rig, again, partition_state("u", 0)) == (0, {T: 0, ("u", 0): 0})
     assert rig.logs.get_log(T) is rig.replicas.partitions[T].log
