@@ -34,7 +34,7 @@ MODULES = (
     "kafka08.log.segments.segment",
     "kafka08.log.segments.segment_files",
     "kafka08.log.segments.time_index",
-    "kafka08.log.tail_readers",
+    "kafka08.log.tail",
     "kafka08.message.batch",
     "kafka08.message.compression",
     "kafka08.message.entry",

@@ -46,7 +46,7 @@ from kafka08.log.segments.retention import deletable
 from kafka08.log.segments.segment import LogSegment
 from kafka08.log.segments.segment_files import SegmentFiles
 from kafka08.log.segments.time_index import NO_TIME, MessageTime
-from kafka08.log.tail_readers import TailReaders
+from kafka08.log.tail import TailReaders
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.entry import BATCH, MAGIC_AT, Appended
 from kafka08.message.scan import ProducerRow, producer_batches

@@ -36,7 +36,7 @@ class LogAppendInfo(NamedTuple):
     only ``valid_bytes`` is 0, these messages of an idempotent producer were stored before.
 
     ``rolled``: the caller should soon call ``flush(up_to=first_offset)`` on another thread.
-    ``rebuilt``: wrappers rebuilt at append while consumers are near (see ``tail_readers``).
+    ``rebuilt``: wrappers rebuilt at append while consumers are near (see ``tail``).
     ``append_time``: the timestamp (ms) that all messages got; -1 if they have their own or none.
     """
 

@@ -15,7 +15,7 @@ from kafka08.errors import KafkaError
 from kafka08.log.log import Log
 from kafka08.log.numbering import RebuiltSet
 from kafka08.log.segments.file_slice import FileSlice
-from kafka08.log.tail_readers import AHEAD_BYTES
+from kafka08.log.tail import AHEAD_BYTES
 from kafka08.message import records
 from kafka08.message.entry import BATCH, encode_entry
 from kafka08.message.scan import iter_entries

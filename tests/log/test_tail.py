@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka08.log.tail_readers import AHEAD_BYTES, TailReaders
+from kafka08.log.tail import AHEAD_BYTES, TailReaders
 
 
 def test_a_log_that_nobody_reads_gets_one_helping() -> None:
