@@ -27,7 +27,6 @@ MODULES = (
     "kafka08.log.numbering",
     "kafka08.log.producers",
     "kafka08.log.segments.file_slice",
-    "kafka08.log.segments.freshness",
     "kafka08.log.segments.index",
     "kafka08.log.segments.one_family",
     "kafka08.log.segments.residency",

@@ -2,6 +2,7 @@
 
 0.8.2.2 halts on any of them (kafka.common.KafkaStorageException). Here a single directory can
 fail. The blocking code of this package reports it as ``DiskFailure``, and its caller acts on it.
+Also has the calls that Python's ``os`` lacks.
 """
 
 from __future__ import annotations
@@ -36,6 +37,18 @@ class DiskFailure(NamedTuple):
 
     directory: str
     error: OSError
+
+
+def open_unnamed(label: str) -> int:
+    """The descriptor of an empty file without a name, which goes with its last descriptor: in
+    memory where the system has such files. ``label`` is shown among the files of the process.
+    Raises OSError."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create(label)
+    from tempfile import TemporaryFile  # 0.5 MB with all that it loads
+
+    with TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 def tried(work: Iterable[tuple[str, Callable[[], object]]]) -> list[DiskFailure]:

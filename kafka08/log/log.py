@@ -40,13 +40,12 @@ from kafka08.log.producers import ProducerStateManager
 from kafka08.log.recovery import recovery
 from kafka08.log.segments import integrity
 from kafka08.log.segments.file_slice import FileSlice
-from kafka08.log.segments.freshness import FRESH_MS, Freshness
 from kafka08.log.segments.later_formats import LaterFormats
 from kafka08.log.segments.retention import deletable
 from kafka08.log.segments.segment import LogSegment
 from kafka08.log.segments.segment_files import SegmentFiles
 from kafka08.log.segments.time_index import NO_TIME, MessageTime
-from kafka08.log.tail import TailReaders
+from kafka08.log.tail import FRESH_MS, Freshness, TailReaders
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.entry import BATCH, MAGIC_AT, Appended
 from kafka08.message.scan import ProducerRow, producer_batches

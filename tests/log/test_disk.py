@@ -16,6 +16,7 @@ from kafka08.log.disk import (
     is_failure,
     is_full,
     is_shortage,
+    open_unnamed,
     tried,
     write_all,
 )
@@ -82,3 +83,17 @@ def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with (tmp_path / "file").open("w+b", buffering=0) as file:
         write_all(file.fileno(), b"ten bytes.", 2)
         assert file.read() == b"\0\0ten bytes."
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_an_unnamed_file_is_empty(in_memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not in_memory:
+        monkeypatch.delattr(os, "memfd_create")
+    fd = open_unnamed("label")
+    try:
+        found = os.fstat(fd)
+        assert (found.st_size, found.st_nlink) == (0, 0)
+        assert os.pwrite(fd, b"data", 3) == 4
+        assert os.pread(fd, 9, 0) == b"\0\0\0data"
+    finally:
+        os.close(fd)

@@ -21,7 +21,7 @@ from kafka08.errors import (
 from kafka08.log import log as log_module
 from kafka08.log.log import Log
 from kafka08.log.numbering import NOTHING_APPENDED
-from kafka08.log.segments.freshness import FRESH_MS
+from kafka08.log.tail import FRESH_MS
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import encode_set, iter_messages
 from tests.fakes.runtime import FakeClock

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from struct import Struct
 
-from kafka08.log.unnamed_file import open_unnamed
+from kafka08.log.disk import open_unnamed
 
 _TIME = Struct("=d")
 # Higher rates mean no limit: the default of log.cleaner.io.max.bytes.per.second is 1.8e308.

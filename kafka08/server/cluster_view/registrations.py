@@ -1,19 +1,23 @@
 """The registrations of the live brokers, read whenever one comes or goes.
 
 Clients get the endpoints of the listener that they came in on: UpdateMetadata has only one
-host and port for each broker, so the endpoints are taken from here.
+host and port for each broker, so the endpoints are taken from here. Brokers connect to each other
+on the listener that they use among themselves (``connectors``).
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import PLAINTEXT, Broker, Endpoint
+from kafka08.network.channel import Connectors
 from kafka08.network.peer import current_peer
-from kafka08.runtime import Runtime
+from kafka08.runtime import Runtime, Socket, SocketConnector
 from kafka08.server.cluster_view.watched_children import WatchedChildren
+from kafka08.settings.listeners import Listeners
 from zk import znodes
 from zk.client import ZkClient
 from zk.endpoints import NO_PORT
@@ -99,3 +103,34 @@ class Reachable:
         peer = current_peer.get()
         listener = PLAINTEXT if peer is None else peer.listener
         return self._registrations.brokers(self._cache.brokers, listener)
+
+
+def connectors(
+    connector: SocketConnector, registrations: Registrations, listeners: Listeners
+) -> Connectors:
+    """How to connect to other brokers: to the addresses that the controller names, or to those of
+    the listener between brokers."""
+    if listeners.is_plain:
+        return lambda broker_id: connector
+    listener = listeners.inter_broker
+    return lambda broker_id: InterBroker(connector, registrations, listener, broker_id)
+
+
+class InterBroker(NamedTuple):
+    """Connects to one broker, whatever address it is given. ``listener``: the listener between
+    brokers, of which name and protocol count."""
+
+    connector: SocketConnector
+    registrations: Registrations
+    listener: Endpoint
+    broker_id: int
+
+    def connect(self, host: str, port: int, timeout: float) -> Socket:
+        """A connected socket. Raises OSError."""
+        name, protocol = self.listener.listener, self.listener.protocol
+        found = self.registrations.endpoint(self.broker_id, name, protocol)
+        if found is None:
+            raise ConnectionRefusedError(
+                f"broker {self.broker_id} has registered no listener {name} with {protocol}"
+            )
+        return self.connector.connect(found.host, found.port, timeout)

@@ -22,10 +22,9 @@ from kafka08.server.apis.admin import (
 from kafka08.server.apis.elections import ElectLeadersApi
 from kafka08.server.apis.metadata import MetadataApi
 from kafka08.server.apis.producer_ids import InitProducerIdApi
-from kafka08.server.cluster_view import inter_broker
 from kafka08.server.cluster_view.originals import Originals
 from kafka08.server.cluster_view.producer_ids import ProducerIds
-from kafka08.server.cluster_view.registrations import Reachable, Registrations
+from kafka08.server.cluster_view.registrations import Reachable, Registrations, connectors
 from kafka08.server.cluster_view.topic_configs import TopicConfigs
 from kafka08.server.cluster_view.topic_creator import TopicCreator
 from kafka08.server.part import Room
@@ -68,7 +67,7 @@ class ClusterView(Room):
             runtime, zk, self.originals.registered if config.api_versions_enable else None
         )
         self.is_followed = config.api_versions_enable or not listeners.is_plain
-        self.connectors = inter_broker.connectors(connector, self.registrations, listeners)
+        self.connectors = connectors(connector, self.registrations, listeners)
         self.reachable = Reachable(cache, None if listeners.is_plain else self.registrations)
 
     def handlers(self) -> list[Handler]:

@@ -13,8 +13,8 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
 
+from kafka08.log.disk import open_unnamed
 from kafka08.log.segments.file_slice import FileSlice, SegmentFile
-from kafka08.log.unnamed_file import open_unnamed
 from kafka08.message.entry import BytesLike
 
 # A new file begins when the last one has this size. The oldest file is dropped when memory is

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka08.log.disk import open_unnamed
 from kafka08.log.segments import one_family
 from kafka08.log.segments.one_family import OneFamily
-from kafka08.log.unnamed_file import open_unnamed
 from kafka08.message.scan import iter_entries
 from tests.log.support import open_log, writable
 from tests.log.test_formats import SETS

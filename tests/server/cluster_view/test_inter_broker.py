@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from kafka08.network.channel import Channel
-from kafka08.server.cluster_view.inter_broker import connectors
-from kafka08.server.cluster_view.registrations import Registrations
+from kafka08.server.cluster_view.registrations import Registrations, connectors
 from kafka08.settings.broker import BrokerConfig
 from kafka08.settings.listeners import Listeners
 from tests.fakes.runtime import FakeRuntime

@@ -19,7 +19,7 @@ from kafka08.groups.records import Committed, GroupPartition
 from kafka08.log.disk import DiskFailure
 from kafka08.log.log import Log
 from kafka08.log.segments import residency
-from kafka08.log.segments.freshness import FRESH_MS
+from kafka08.log.tail import FRESH_MS
 from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import OffsetsPartition, OffsetsRequest, OffsetsTopic
 from tests.page_cache import is_in_memory
