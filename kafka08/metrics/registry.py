@@ -117,10 +117,6 @@ class Registry:
         """Seconds since the start."""
         return max(self._clock.monotonic() - self.started, 1e-9)
 
-    @property
-    def metrics(self) -> list[Metric]:
-        return [metric for metric, _ in self._sources.values()]
-
     def pieces(self) -> Iterator[tuple[Metric, list[Series]]]:
         """All series, at most AT_ONCE at a time, those of a metric one after the other. A metric
         without a series is left out, and so is one whose source fails."""
