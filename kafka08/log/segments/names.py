@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from kafka08.log.directory import unlink_if_there
 
 LOG_SUFFIX = ".log"
@@ -24,4 +26,5 @@ def rebuilt_paths(log_path: str) -> tuple[str, str]:
 def remove_rebuilt(log_path: str) -> None:
     """Remove the files of a segment's rebuilt entries, if there are any."""
     for path in reversed(rebuilt_paths(log_path)):  # without an index the other is ignored
-        unlink_if_there(path)
+        if os.path.exists(path):  # mostly not
+            unlink_if_there(path)  # another thread may remove it first
