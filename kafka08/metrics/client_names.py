@@ -5,7 +5,7 @@ Consumers' fetchers also have the ones of ``names`` that a broker's have.
 
 from __future__ import annotations
 
-from kafka08.metrics.registry import GAUGE, HISTOGRAM, METER, PERCENT, TIMER, Metric, metric
+from kafka08.metrics.registry import PERCENT, Metric, gauge, histogram, meter, metric, timer
 
 _BROKER = ("clientId", "brokerHost", "brokerPort")
 _FETCHERS = "kafka.consumer:type=ConsumerFetcherManager,name="
@@ -18,112 +18,81 @@ _REQUESTS = "kafka.producer:type=ProducerRequestMetrics,name="
 
 # Consumers
 
-MAX_LAG = metric(
+MAX_LAG = gauge(
     _FETCHERS + "MaxLag",
-    GAUGE,
     "Messages that are still to be fetched of the partition that is furthest behind.",
-    ("clientId",),
+    "clientId",
 )
-MIN_FETCH_RATE = metric(
+MIN_FETCH_RATE = gauge(
     _FETCHERS + "MinFetchRate",
-    GAUGE,
     "Fetches per second of the slowest fetcher in the last minute; 0 without fetchers.",
-    ("clientId",),
+    "clientId",
 )
-MESSAGES_READ = metric(
-    _READ + "MessagesPerSec",
-    METER,
-    "Messages returned by streams.",
-    ("clientId", "topic"),
-    unit="messages",
+MESSAGES_READ = meter(
+    _READ + "MessagesPerSec", "Messages returned by streams.", "messages", "clientId", "topic"
 )
-BYTES_READ = metric(
-    _READ + "BytesPerSec",
-    METER,
-    "Bytes of message sets fetched.",
-    ("clientId", "topic"),
-    unit="bytes",
+BYTES_READ = meter(
+    _READ + "BytesPerSec", "Bytes of message sets fetched.", "bytes", "clientId", "topic"
 )
-FETCH_QUEUE = metric(
+FETCH_QUEUE = gauge(
     _CONNECTOR + "FetchQueueSize",
-    GAUGE,
     "Fetched chunks that wait in a stream; a stream of a filter has no topic.",
-    ("clientId", "topic", "threadId"),
+    "clientId",
+    "topic",
+    "threadId",
 )
-OWNED_PARTITIONS = metric(
+OWNED_PARTITIONS = gauge(
     _CONNECTOR + "OwnedPartitionsCount",
-    GAUGE,
     "Partitions that this member owns.",
-    ("clientId", "groupId", "topic"),
+    "clientId",
+    "groupId",
+    "topic",
 )
-REBALANCES = metric(
-    _CONNECTOR + "RebalanceRateAndTime",
-    TIMER,
-    "Time (ms) of rebalances.",
-    ("clientId",),
-    unit="rebalances",
+REBALANCES = timer(
+    _CONNECTOR + "RebalanceRateAndTime", "Time (ms) of rebalances.", "rebalances", "clientId"
 )
-KAFKA_COMMITS = metric(
-    _CONNECTOR + "KafkaCommitsPerSec",
-    METER,
-    "Offsets committed to brokers.",
-    ("clientId",),
-    unit="commits",
+KAFKA_COMMITS = meter(
+    _CONNECTOR + "KafkaCommitsPerSec", "Offsets committed to brokers.", "commits", "clientId"
 )
-ZOOKEEPER_COMMITS = metric(
-    _CONNECTOR + "ZooKeeperCommitsPerSec",
-    METER,
-    "Offsets written to ZooKeeper.",
-    ("clientId",),
-    unit="commits",
+ZOOKEEPER_COMMITS = meter(
+    _CONNECTOR + "ZooKeeperCommitsPerSec", "Offsets written to ZooKeeper.", "commits", "clientId"
 )
 
 # The Scala-style producer
 
-QUEUE_SIZE = metric(
+QUEUE_SIZE = gauge(
     "kafka.producer.async:type=ProducerSendThread,name=ProducerQueueSize",
-    GAUGE,
     "Messages that wait in an async producer.",
-    ("clientId",),
+    "clientId",
 )
-SEND_TIMES = metric(
+SEND_TIMES = timer(
     _REQUESTS + "ProducerRequestRateAndTimeMs",
-    TIMER,
     "Time (ms) of produce requests, the wait for followers included.",
-    _BROKER,
-    unit="requests",
+    "requests",
+    *_BROKER,
 )
-SEND_SIZES = metric(
-    _REQUESTS + "ProducerRequestSize",
-    HISTOGRAM,
-    "Bytes of message sets in produce requests.",
-    _BROKER,
+SEND_SIZES = histogram(
+    _REQUESTS + "ProducerRequestSize", "Bytes of message sets in produce requests.", *_BROKER
 )
-MESSAGES_SENT = metric(
+MESSAGES_SENT = meter(
     _WRITTEN + "MessagesPerSec",
-    METER,
     "Messages to send; a second try is not counted.",
-    ("clientId", "topic"),
-    unit="messages",
+    "messages",
+    "clientId",
+    "topic",
 )
-BYTES_SENT = metric(
-    _WRITTEN + "BytesPerSec",
-    METER,
-    "Bytes of their values.",
-    ("clientId", "topic"),
-    unit="bytes",
-)
-DROPPED = metric(
+BYTES_SENT = meter(_WRITTEN + "BytesPerSec", "Bytes of their values.", "bytes", "clientId", "topic")
+DROPPED = meter(
     _WRITTEN + "DroppedMessagesPerSec",
-    METER,
     "Messages that a full queue refused, or that were unsent at the end.",
-    ("clientId", "topic"),
-    unit="drops",
+    "drops",
+    "clientId",
+    "topic",
 )
 
 
 def _stat(bean: str, text: str, unit: str) -> Metric:
-    return metric(_STATS + bean, METER, text, ("clientId",), unit=unit)
+    return meter(_STATS + bean, text, unit, "clientId")
 
 
 SERIALIZATION_ERRORS = _stat(
@@ -134,9 +103,8 @@ FAILED_SENDS = _stat("FailedSendsPerSec", "Batches given up.", "failed sends")
 
 # The mirror maker
 
-CHANNEL_SIZE = metric(
+CHANNEL_SIZE = histogram(
     _CHANNEL + "Size",
-    HISTOGRAM,
     "Messages that were read and not acknowledged by the target yet, each time one came or went.",
 )
 CHANNEL_PUT_WAITS = metric(
@@ -212,7 +180,7 @@ _NODE = (
 def _attributes(kind: str, texts: dict[str, str], *tags: str) -> dict[str, Metric]:
     labels = tuple((tag.replace("-", "_"), f"{{{tag}}}") for tag in tags)
     return {
-        name: metric(f"kafka.producer:type={kind} {name}", GAUGE, text, tags, labels=labels)
+        name: gauge(f"kafka.producer:type={kind} {name}", text, *tags, labels=labels)
         for name, text in texts.items()
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka08.metrics.registry import GAUGE, HISTOGRAM, METER, PERCENT, TEXT, TIMER, Metric, metric
+from kafka08.metrics.registry import PERCENT, TEXT, Metric, gauge, histogram, meter, metric, timer
 
 _PARTITION = ("topic", "partition")
 _FETCHER = ("clientId", "brokerHost", "brokerPort")
@@ -10,122 +10,87 @@ _REQUESTS = "kafka.network:type=RequestMetrics,name="
 _TOPICS = "kafka.server:type=BrokerTopicMetrics,name="
 _FETCHES = "kafka.consumer:type=FetchRequestAndResponseMetrics,name="
 
-VERSION = metric(
-    "kafka.common:type=AppInfo,name=Version",
-    TEXT,
-    "The version of kafka08.",
-)
-UNDER_REPLICATED = metric(
+VERSION = metric("kafka.common:type=AppInfo,name=Version", TEXT, "The version of kafka08.")
+UNDER_REPLICATED = gauge(
     "kafka.cluster:type=Partition,name=UnderReplicated",
-    GAUGE,
     "1 on the leader while the isr is shorter than the list of replicas; 0 on followers.",
-    _PARTITION,
+    *_PARTITION,
 )
-ACTIVE_CONTROLLER = metric(
+ACTIVE_CONTROLLER = gauge(
     "kafka.controller:type=KafkaController,name=ActiveControllerCount",
-    GAUGE,
     "1 on the controller; the sum over all brokers must be 1.",
 )
-OFFLINE_PARTITIONS = metric(
+OFFLINE_PARTITIONS = gauge(
     "kafka.controller:type=KafkaController,name=OfflinePartitionsCount",
-    GAUGE,
     "Partitions whose leader is not alive; 0 on brokers that are not the controller.",
 )
-PREFERRED_IMBALANCE = metric(
+PREFERRED_IMBALANCE = gauge(
     "kafka.controller:type=KafkaController,name=PreferredReplicaImbalanceCount",
-    GAUGE,
     "Partitions not led by their first replica; 0 on brokers that are not the controller.",
 )
-ELECTIONS = metric(
+ELECTIONS = timer(
     "kafka.controller:type=ControllerStats,name=LeaderElectionRateAndTimeMs",
-    TIMER,
     "Time (ms) to act on brokers that came or went, elections included.",
-    unit="elections",
+    "elections",
 )
-UNCLEAN_ELECTIONS = metric(
+UNCLEAN_ELECTIONS = meter(
     "kafka.controller:type=ControllerStats,name=UncleanLeaderElectionsPerSec",
-    METER,
     "Leaders chosen from outside the isr: acknowledged messages may be lost.",
-    unit="elections",
+    "elections",
 )
-LOG_SEGMENTS = metric(
-    "kafka.log:type=Log,name=NumLogSegments",
-    GAUGE,
-    "Segments of the log.",
-    _PARTITION,
+LOG_SEGMENTS = gauge("kafka.log:type=Log,name=NumLogSegments", "Segments of the log.", *_PARTITION)
+LOG_START = gauge(
+    "kafka.log:type=Log,name=LogStartOffset", "The first offset that is still there.", *_PARTITION
 )
-LOG_START = metric(
-    "kafka.log:type=Log,name=LogStartOffset",
-    GAUGE,
-    "The first offset that is still there.",
-    _PARTITION,
+LOG_END = gauge(
+    "kafka.log:type=Log,name=LogEndOffset", "The next offset to be written.", *_PARTITION
 )
-LOG_END = metric(
-    "kafka.log:type=Log,name=LogEndOffset",
-    GAUGE,
-    "The next offset to be written.",
-    _PARTITION,
+LOG_SIZE = gauge(
+    "kafka.log:type=Log,name=Size", "Bytes of all segments, without their indexes.", *_PARTITION
 )
-LOG_SIZE = metric(
-    "kafka.log:type=Log,name=Size",
-    GAUGE,
-    "Bytes of all segments, without their indexes.",
-    _PARTITION,
-)
-CLEANER_BUFFER = metric(
+CLEANER_BUFFER = gauge(
     "kafka.log:type=LogCleaner,name=max-buffer-utilization-percent",
-    GAUGE,
     "The fullest map of keys of the last cleaning of any cleaner.",
 )
-CLEANER_RECOPY = metric(
+CLEANER_RECOPY = gauge(
     "kafka.log:type=LogCleaner,name=cleaner-recopy-percent",
-    GAUGE,
     "Bytes written for bytes read in the last cleanings.",
 )
-CLEANER_TIME = metric(
+CLEANER_TIME = gauge(
     "kafka.log:type=LogCleaner,name=max-clean-time-secs",
-    GAUGE,
     "The longest of the last cleanings; 0 before the first.",
 )
-CLEANER_DIRTY = metric(
+CLEANER_DIRTY = gauge(
     "kafka.log:type=LogCleanerManager,name=max-dirty-percent",
-    GAUGE,
     "The dirty share of the dirtiest log at the last choice.",
 )
-CLEANER_IO = metric(
+CLEANER_IO = meter(
     "kafka.utils:type=Throttler,name=cleaner-io",
-    METER,
     "Bytes read and written by finished cleanings.",
-    unit="bytes",
+    "bytes",
 )
-LOG_FLUSHES = metric(
-    "kafka.log:type=LogFlushStats,name=LogFlushRateAndTimeMs",
-    TIMER,
-    "Time (ms) to sync a log.",
-    unit="flushes",
+LOG_FLUSHES = timer(
+    "kafka.log:type=LogFlushStats,name=LogFlushRateAndTimeMs", "Time (ms) to sync a log.", "flushes"
 )
-REQUEST_QUEUE = metric(
+REQUEST_QUEUE = gauge(
     "kafka.network:type=RequestChannel,name=RequestQueueSize",
-    GAUGE,
     "Requests that were read and wait to be handled.",
 )
-RESPONSE_QUEUE = metric(
+RESPONSE_QUEUE = gauge(
     "kafka.network:type=RequestChannel,name=ResponseQueueSize",
-    GAUGE,
     "Answers that wait to be sent. The series of a processor is the one event loop's.",
-    ("processor",),
+    "processor",
 )
-REQUESTS = metric(
+REQUESTS = meter(
     _REQUESTS + "RequestsPerSec",
-    METER,
     "Requests answered, by kind; Fetch is the sum of FetchConsumer and FetchFollower.",
-    ("request",),
-    unit="requests",
+    "requests",
+    "request",
 )
 
 
 def _request_time(bean: str, text: str) -> Metric:
-    return metric(_REQUESTS + bean, HISTOGRAM, f"{text} (ms).", ("request",))
+    return histogram(_REQUESTS + bean, f"{text} (ms).", "request")
 
 
 REQUEST_TIMES = {
@@ -153,15 +118,14 @@ PROCESSOR_IDLE = metric(
     "The same; a broker has one event loop.",
     ("networkProcessor",),
 )
-BEING_SENT = metric(
+BEING_SENT = gauge(
     "kafka.network:type=SocketServer,name=ResponsesBeingSent",
-    GAUGE,
     "Connections on which an answer is half sent.",
 )
 
 
 def _topic(bean: str, text: str, unit: str) -> Metric:
-    return metric(_TOPICS + bean, METER, text, ("topic",), unit=unit)
+    return meter(_TOPICS + bean, text, unit, "topic")
 
 
 TOPICS = {
@@ -198,39 +162,23 @@ HANDLER_IDLE = metric(
     PERCENT,
     "The share of time in which the event loop does nothing, 0 to 1; below 0.3 is busy.",
 )
-BROKER_STATE = metric(
+BROKER_STATE = gauge(
     "kafka.server:type=KafkaServer,name=BrokerState",
-    GAUGE,
     "1 starting, 2 recovering, 3 running, 4 running as controller, 6 handing leaderships over, "
     "7 shutting down.",
 )
 _MANAGER = "kafka.server:type=ReplicaManager,name="
-LEADERS = metric(
-    _MANAGER + "LeaderCount",
-    GAUGE,
-    "Partitions led here.",
-)
-PARTITIONS = metric(
-    _MANAGER + "PartitionCount",
-    GAUGE,
-    "Partitions with a replica here.",
-)
-UNDER_REPLICATED_COUNT = metric(
+LEADERS = gauge(_MANAGER + "LeaderCount", "Partitions led here.")
+PARTITIONS = gauge(_MANAGER + "PartitionCount", "Partitions with a replica here.")
+UNDER_REPLICATED_COUNT = gauge(
     _MANAGER + "UnderReplicatedPartitions",
-    GAUGE,
     "Partitions led here whose isr is shorter than the list of replicas.",
 )
-ISR_EXPANDS = metric(
-    _MANAGER + "IsrExpandsPerSec",
-    METER,
-    "Isrs that this leader let grow.",
-    unit="expands",
-)
-ISR_SHRINKS = metric(
+ISR_EXPANDS = meter(_MANAGER + "IsrExpandsPerSec", "Isrs that this leader let grow.", "expands")
+ISR_SHRINKS = meter(
     _MANAGER + "IsrShrinksPerSec",
-    METER,
     "Isrs from which this leader removed replicas; those of dead brokers are the controller's.",
-    unit="shrinks",
+    "shrinks",
 )
 
 
@@ -238,88 +186,75 @@ def _purgatory(kind: str, text: str) -> tuple[Metric, Metric]:
     bean = f"kafka.server:type={kind},name="
     entries = f"Partitions that {text} wait for, counted for each request."
     return (
-        metric(f"{bean}PurgatorySize", GAUGE, entries),
-        metric(f"{bean}NumDelayedRequests", GAUGE, f"{text.capitalize()} that wait."),
+        gauge(f"{bean}PurgatorySize", entries),
+        gauge(f"{bean}NumDelayedRequests", f"{text.capitalize()} that wait."),
     )
 
 
 FETCH_PURGATORY = _purgatory("FetchRequestPurgatory", "fetches")
 PRODUCE_PURGATORY = _purgatory("ProducerRequestPurgatory", "produces")
 _DELAYED_FETCH = "kafka.server:type=DelayedFetchRequestMetrics,name="
-CONSUMER_EXPIRES = metric(
+CONSUMER_EXPIRES = meter(
     _DELAYED_FETCH + "ConsumerExpiresPerSecond",
-    METER,
     "Consumers' fetches answered because their wait was over.",
-    unit="requests",
+    "requests",
 )
-FOLLOWER_EXPIRES = metric(
+FOLLOWER_EXPIRES = meter(
     _DELAYED_FETCH + "FollowerExpiresPerSecond",
-    METER,
     "Followers' fetches answered because their wait was over.",
-    unit="requests",
+    "requests",
 )
-PRODUCE_EXPIRES = metric(
+PRODUCE_EXPIRES = meter(
     "kafka.server:type=DelayedProducerRequestMetrics,name=ExpiresPerSecond",
-    METER,
     "Sets that were not acknowledged in time, by partition and without.",
-    _PARTITION,
-    unit="requests",
+    "requests",
+    *_PARTITION,
 )
-OFFSETS = metric(
+OFFSETS = gauge(
     "kafka.server:type=OffsetManager,name=NumOffsets",
-    GAUGE,
     "Offsets of the groups that this broker coordinates.",
 )
-GROUPS = metric(
-    "kafka.server:type=OffsetManager,name=NumGroups",
-    GAUGE,
-    "Groups with such offsets.",
-)
-MAX_LAG = metric(
+GROUPS = gauge("kafka.server:type=OffsetManager,name=NumGroups", "Groups with such offsets.")
+MAX_LAG = gauge(
     "kafka.server:type=ReplicaFetcherManager,name=MaxLag",
-    GAUGE,
     "The largest lag of a partition that is copied here.",
-    ("clientId",),
+    "clientId",
 )
-MIN_FETCH_RATE = metric(
+MIN_FETCH_RATE = gauge(
     "kafka.server:type=ReplicaFetcherManager,name=MinFetchRate",
-    GAUGE,
     "Fetches per second of the slowest fetcher in the last minute; 0 without fetchers.",
-    ("clientId",),
+    "clientId",
 )
-FETCHER_LAG = metric(
+FETCHER_LAG = gauge(
     "kafka.server:type=FetcherLagMetrics,name=ConsumerLag",
-    GAUGE,
     "Messages between a copied partition and the leader's high watermark.",
-    ("clientId", "topic", "partition"),
+    "clientId",
+    "topic",
+    "partition",
 )
 _BROKER = (("clientId", "{clientId}"), ("broker", "{brokerHost}:{brokerPort}"))
-FETCHER_REQUESTS = metric(
+FETCHER_REQUESTS = meter(
     "kafka.server:type=FetcherStats,name=RequestsPerSec",
-    METER,
     "Fetches sent to a leader.",
-    _FETCHER,
-    unit="requests",
+    "requests",
+    *_FETCHER,
     labels=_BROKER,
 )
-FETCHER_BYTES = metric(
+FETCHER_BYTES = meter(
     "kafka.server:type=FetcherStats,name=BytesPerSec",
-    METER,
     "Bytes of messages fetched from a leader.",
-    _FETCHER,
-    unit="bytes",
+    "bytes",
+    *_FETCHER,
     labels=_BROKER,
 )
-FETCH_TIMES = metric(
+FETCH_TIMES = timer(
     _FETCHES + "FetchRequestRateAndTimeMs",
-    TIMER,
     "Time (ms) of a fetcher's fetches, the leader's wait included.",
-    _FETCHER,
-    unit="requests",
+    "requests",
+    *_FETCHER,
 )
-FETCH_SIZES = metric(
+FETCH_SIZES = histogram(
     _FETCHES + "FetchResponseSize",
-    HISTOGRAM,
     "Bytes of messages in the answers to a fetcher's fetches.",
-    _FETCHER,
+    *_FETCHER,
 )

@@ -29,6 +29,9 @@ GAUGE, METER, HISTOGRAM, TIMER, PERCENT, TEXT = (
 AT_ONCE = 200
 
 
+Labels = tuple[tuple[str, str], ...]
+
+
 class Metric(NamedTuple):
     """A family of series. ``bean``: the name in JMX without tags; ``tags``: those that a series
     can have. ``unit``: what a meter counts, in JMX ``EventType``. ``labels``: where other than
@@ -40,7 +43,7 @@ class Metric(NamedTuple):
     help: str
     tags: tuple[str, ...] = ()
     unit: str = ""
-    labels: tuple[tuple[str, str], ...] = ()
+    labels: Labels = ()
 
 
 def metric(
@@ -50,15 +53,32 @@ def metric(
     tags: tuple[str, ...] = (),
     *,
     unit: str = "",
-    labels: tuple[tuple[str, str], ...] = (),
+    labels: Labels = (),
 ) -> Metric:
-    """The metric of a bean, with the name in Prometheus that follows from the bean's."""
+    """The metric of a bean, with the name in Prometheus that follows from the bean's. ``gauge``,
+    ``meter``, ``histogram`` and ``timer`` are short forms of it, in which tags come last."""
     name = re.sub(r"\W+", "_", re.sub(r"\b(type|name)=", "", bean)).lower()
     if kind == METER:
         name = re.sub("persec(ond)?$", "", name) + "_total"
     elif kind == PERCENT:
         name = name.removesuffix("percent") + "_percent"
     return Metric(bean, kind, name, text, tags, unit, labels)
+
+
+def gauge(bean: str, text: str, *tags: str, labels: Labels = ()) -> Metric:
+    return metric(bean, GAUGE, text, tags, labels=labels)
+
+
+def meter(bean: str, text: str, unit: str, *tags: str, labels: Labels = ()) -> Metric:
+    return metric(bean, METER, text, tags, unit=unit, labels=labels)
+
+
+def histogram(bean: str, text: str, *tags: str) -> Metric:
+    return metric(bean, HISTOGRAM, text, tags)
+
+
+def timer(bean: str, text: str, unit: str, *tags: str) -> Metric:
+    return metric(bean, TIMER, text, tags, unit=unit)
 
 
 Value = Any
