@@ -24,7 +24,7 @@ def _acknowledged_at_once(partition: Partition, offset: int, acks: int) -> bool:
 
 def _dawdling(step: Callable[[ReplicaFetcher], None]) -> Callable[[ReplicaFetcher], None]:
     def slow_step(fetcher: ReplicaFetcher) -> None:
-        if not fetcher._loop.stopping.wait(DAWDLE_S):
+        if not fetcher.stopping.wait(DAWDLE_S):
             step(fetcher)
 
     return slow_step
