@@ -113,6 +113,14 @@ def test_records_that_are_not_understood_are_passed_over() -> None:
     assert log.offsets() == [5]
 
 
+@pytest.mark.parametrize("key", [KEY, encode_group_key("g")])
+def test_a_group_without_a_record_that_is_understood_is_not_listed(key: bytes) -> None:
+    log = OffsetsLog()
+    log.put(key, b"\x00\x63")
+    assert log.read()
+    assert log.topic.commits == {} and log.topic.members == {}
+
+
 def test_a_topic_created_again_is_read_from_its_start() -> None:
     log = OffsetsLog()
     for offset in (5, 6, 7):
