@@ -173,13 +173,13 @@ class Partition:
         return appended, self.maybe_increment_leader_hw()
 
     def read(
-        self, offset: int, max_bytes: int, replica_id: int, *, modern: bool = False
+        self, offset: int, max_bytes: int, replica_id: int, *, later: bool = False
     ) -> FileSlice:
         """Stored bytes from ``offset``: below the hw for consumers, to the log end for followers.
 
         ``replica_id`` -1 is a consumer, -2 a debugger (any replica will do), else a follower.
         A consumer between hw and log end finds nothing yet (0.8.2.2 answers -1; a hw that
-        falls behind after a leader change is not an error of the reader). ``modern``: a consumer
+        falls behind after a leader change is not an error of the reader). ``later``: a consumer
         that reads later message formats, for which nothing was rebuilt on disk.
         """
         if max_bytes < 0:
@@ -198,7 +198,7 @@ class Partition:
             )
         log.tail_readers.read_at(offset, log.log_end_offset)
         until = max(self.high_watermark, log.log_start_offset)
-        return log.read(offset, max_bytes, until, for_consumer=not modern)
+        return log.read(offset, max_bytes, until, for_consumer=not later)
 
     def delete_records(self, offset: int) -> int:
         """As leader: delete the records below ``offset``, or UP_TO_HIGH_WATERMARK; that offset.

@@ -91,14 +91,14 @@ class Reassignment:
             )
             self.drop([partition])
             return
-        leader = self._modern_leader(partition)
+        leader = self._later_leader(partition)
         if leader is not None and self._new_originals(partition, new):
             self._asked[partition] = new
             self._leaders.ask({partition: [leader]})
         else:
             self._initiate(partition, new)
 
-    def _modern_leader(self, partition: TopicPartition) -> Broker | None:
+    def _later_leader(self, partition: TopicPartition) -> Broker | None:
         """The live leader, if it may hold what 0.8.2.2 cannot read."""
         led = self._context.leadership.get(partition)
         live = None if led is None else self._context.brokers.get(led.leader)

@@ -280,7 +280,7 @@ class Log:
                 data,
                 self.config.index_interval_bytes,
                 sendable=numbered.sendable,
-                modern=numbered.modern,
+                later=numbered.later,
                 newest=newest,
             )
         except OSError:

@@ -59,12 +59,12 @@ class Numbered:
     ``data`` is ready to be written at offset ``base``; ``found`` describes it. ``movable``: it can
     be given other offsets without opening its wrappers again. ``rebuilt``: the wrappers that
     consumers must get, by their positions in ``data``. ``last_stored``: the last inner offsets of
-    its wrappers. ``sendable``: all consumers may be sent ``data`` as it is; ``modern``: those that
+    its wrappers. ``sendable``: all consumers may be sent ``data`` as it is; ``later``: those that
     read all formats may be.
     """
 
     __slots__ = (
-        "base", "data", "found", "last_stored", "modern", "movable", "rebuilt", "sendable",
+        "base", "data", "found", "last_stored", "later", "movable", "rebuilt", "sendable",
     )  # fmt: skip
 
     def __init__(
@@ -87,7 +87,7 @@ class Numbered:
         self.last_stored = last_stored
         codec, magic = found.codec, found.magic
         self.sendable = not magic and (not codec or normalised)
-        self.modern = magic > 0 or (self.sendable and codec != LZ4)
+        self.later = magic > 0 or (self.sendable and codec != LZ4)
 
 
 def number(
@@ -154,7 +154,7 @@ def copied(buffer: memoryview) -> Numbered:
     ``sets.check_follower_set`` does."""
     found = sets.check_follower_set(buffer)
     copy = Numbered(found.first_offset, found, buffer[: found.valid_bytes])
-    copy.modern = not found.codec
+    copy.later = not found.codec
     return copy
 
 

@@ -55,7 +55,7 @@ class Rooms:
             zk,
             cache,
             logs.logs,
-            storage.replicas.follow_modern,
+            storage.replicas.follow_later,
             listening.connector,
             quotas.mutations,
         )

@@ -127,14 +127,14 @@ def test_what_consumers_may_be_sent_as_it_is(tmp_path):
     file = log.segments[0].file
     log.append(writable(SETS[0]))
     plain_end = log.size
-    assert (file.sendable_until, file.modern_until) == (plain_end, plain_end)
+    assert (file.sendable_until, file.later_until) == (plain_end, plain_end)
     for data in SETS[1:5]:
         log.append(writable(data))
-        assert (file.sendable_until, file.modern_until) == (plain_end, log.size)
-    modern_end = log.size
+        assert (file.sendable_until, file.later_until) == (plain_end, log.size)
+    later_end = log.size
     log.append(writable(SETS[5]))
     log.append(writable(SETS[2]))
-    assert (file.sendable_until, file.modern_until) == (plain_end, modern_end)
+    assert (file.sendable_until, file.later_until) == (plain_end, later_end)
 
 
 @pytest.mark.scenario("modern-15")

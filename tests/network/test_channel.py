@@ -310,7 +310,7 @@ FETCHED = FetchResponse(
 )
 
 
-def modern(*scripts: Callable[[Peer], Any]) -> Script:
+def later(*scripts: Callable[[Peer], Any]) -> Script:
     """A peer that answers ApiVersions first."""
 
     def script(peer: Peer) -> None:
@@ -337,7 +337,7 @@ def test_each_connection_asks_for_versions(broker: Broker) -> None:
         assert (header.api_version, request) == (4, TIMES)
         peer.sock.sendall(b"".join(encode_response(header.correlation_id, OFFSETS, 4)))
 
-    channel = broker(modern(fetched, told, listed), modern(fetched), api_versions=True)
+    channel = broker(later(fetched, told, listed), later(fetched), api_versions=True)
     assert channel.call(FETCH).topics[0].partitions[0].log_start_offset == 3
     assert channel.call(HELLO) == WORLD  # others as before
     assert channel.call(TIMES) == OFFSETS

@@ -1,4 +1,4 @@
-"""Bytes that modern clients and Kafka 3.9.1 exchanged, read and written again by both engines."""
+"""Bytes that later clients and Kafka 3.9.1 exchanged, read and written again by both engines."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from kafka08.protocol.types import Array, Kind, Struct, fields_of
 from tests.protocol.values import REQUESTS, RESPONSES, FileOf, check_framing, smallest, values
 
 int32s = st.integers(-(2**31), 2**31 - 1)
-modern = RequestDecoder(APIS)
+later = RequestDecoder(APIS)
 
 
 @settings(max_examples=60)
@@ -36,13 +36,13 @@ def test_requests_round_trip(
     request = data.draw(values(schema, version))
     encoded = encode_request(request, correlation_id, client_id, version)
     frame = check_framing(b"".join(encoded))
-    header, decoded = modern.decode(memoryview(frame))
+    header, decoded = later.decode(memoryview(frame))
     key = api_of(request)[0]
     known_id = None if key == 7 else client_id
     assert header == (key, version, correlation_id, known_id)
     assert decoded == request
     assert type(decoded) is type(request)
-    assert modern.decode(memoryview(frame + b"\0more")) == (header, request)
+    assert later.decode(memoryview(frame + b"\0more")) == (header, request)
 
 
 @settings(max_examples=60)
@@ -123,7 +123,7 @@ def test_an_array_that_is_too_long_is_not_begun() -> None:
     tracemalloc.start()
     try:
         with pytest.raises(ProtocolError, match=f"more than {count} elements"):
-            modern.decode(request_of(3, 0, body))
+            later.decode(request_of(3, 0, body))
         assert tracemalloc.get_traced_memory()[1] < 3 * len(body)
     finally:
         tracemalloc.stop()
@@ -174,13 +174,13 @@ def test_unknown_keys_close_in_the_modern_table_too(key: int) -> None:
 def test_unknown_versions_close(key: int) -> None:
     for version in (-1, APIS[key].last + 1, 32767):
         with pytest.raises(ProtocolError, match=f"Version {version} is invalid"):
-            modern.decode(request_of(key, version, bytes(100)))
+            later.decode(request_of(key, version, bytes(100)))
 
 
 @pytest.mark.parametrize("version", [-1, 4, 5, 32767])
 def test_an_unknown_version_of_api_versions_is_one_to_be_answered(version: int) -> None:
     """In version 0, and whatever its body is."""
-    header, request = modern.decode(request_of(18, version, b"\xff"))
+    header, request = later.decode(request_of(18, version, b"\xff"))
     assert header == (18, 0, 4, None)
     assert request == UnsupportedApiVersionsRequest()
 
@@ -218,9 +218,9 @@ def test_a_correlation_id_that_does_not_fit(correlation_id: int) -> None:
 def test_the_coordinator_asked_for_without_the_type_of_its_key() -> None:
     """As optiopay/kafka 2.1.1 sends it to brokers that serve version 1."""
     frame = bytes.fromhex("000a000100000007") + b"\0\x08optiopay" + b"\0\x02g1"
-    header, request = modern.decode(frame)
+    header, request = later.decode(frame)
     assert header == (10, 1, 7, "optiopay")
     assert request == s.ConsumerMetadataRequest("g1", 0)
     for version in (0, 1, 2):  # answered in the version that was asked for
-        again, found = modern.decode(frame[:3] + bytes([version]) + frame[4:])
+        again, found = later.decode(frame[:3] + bytes([version]) + frame[4:])
         assert (again.api_version, found) == (version, request)

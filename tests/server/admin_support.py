@@ -53,7 +53,7 @@ class AdminRig:
     """Brokers 1 and 2 at host1:9091 and host2:9092, whose replies are the same.
 
     Those in ``originals`` close the connection over keys that 0.8.2.2 does not know. With
-    ``modern`` they have api.versions.enable on, APIs 50 and 51, and APIs 29 to 31 if
+    ``later`` they have api.versions.enable on, APIs 50 and 51, and APIs 29 to 31 if
     ``has_authorizer``.
     """
 
@@ -61,15 +61,15 @@ class AdminRig:
         self,
         directory: Path,
         *,
-        modern: bool = False,
+        later: bool = False,
         has_authorizer: bool = True,
         **settings: Any,
     ) -> None:
         settings = {
             "delete_topic_enable": True,
             "num_partitions": "2",
-            "api_versions_enable": modern,
-            "authorizer_class_name": AUTHORIZER if modern and has_authorizer else "",
+            "api_versions_enable": later,
+            "authorizer_class_name": AUTHORIZER if later and has_authorizer else "",
             **settings,
         }
         config = broker_config(directory, **settings)
@@ -86,12 +86,12 @@ class AdminRig:
         self.network = FakeCluster(self.brokers)
         self.network.script = self._answer
         for broker in self.brokers:
-            self.register(broker, FORMATS if modern else None)
+            self.register(broker, FORMATS if later else None)
         self.cache.update([], self.brokers)
-        self.modern: list[frozenset[int]] = []
+        self.later: list[frozenset[int]] = []
         runtime: Any = self.runtime
         view = ClusterView(
-            config, runtime, self.zk, self.cache, {}, self.modern.append, runtime, self.mutations
+            config, runtime, self.zk, self.cache, {}, self.later.append, runtime, self.mutations
         )
         self.cluster = view.originals
         self.registrations = Registrations(runtime, self.zk, view.originals.registered)

@@ -169,7 +169,7 @@ class Rig:
         storage = Storage(config, runtime, logs, self.effects, cache, self.leader_quota, halt)
         self.failures, self.replicas, self.view = storage.failures, storage.replicas, storage.view
         view = View(
-            config, runtime, zk, cache, logs.logs, lambda modern: None, runtime, self.mutations
+            config, runtime, zk, cache, logs.logs, lambda later: None, runtime, self.mutations
         )
         view.rig, view.originals = self, None
         self.creator = view.creator

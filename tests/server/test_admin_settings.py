@@ -68,7 +68,7 @@ OF_TOOLS = {
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[AdminRig]:
-    made = AdminRig(tmp_path, modern=True)
+    made = AdminRig(tmp_path, later=True)
     made.create("t", [1])
     yield made
 

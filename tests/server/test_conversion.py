@@ -1,4 +1,4 @@
-"""Consumers of 0.8 on topics that modern clients fill: they get every message, once."""
+"""Consumers of 0.8 on topics that later clients fill: they get every message, once."""
 
 from __future__ import annotations
 

@@ -107,10 +107,10 @@ def stored(rig: Rig) -> bytes:
 def test_a_partition_with_an_original_replica_stores_format_0(rig: Rig, codec: int) -> None:
     rig.lead(replicas=[ME, PEER])
     assert produce(rig, 8, batch(BARE, codec=codec)) == (0, 0)
-    rig.replicas.follow_modern(frozenset({ME}))
+    rig.replicas.follow_later(frozenset({ME}))
     assert produce(rig, 8, batch(BARE, codec=codec)) == (0, 3)
     assert produce(rig, 2, timed([(b"k", b"3")])) == (0, 6)
-    rig.replicas.follow_modern(frozenset({ME, PEER}))
+    rig.replicas.follow_later(frozenset({ME, PEER}))
     assert produce(rig, 8, batch(BARE, codec=codec)) == (0, 7)
     entries = list(iter_entries(stored(rig)))
     assert [entry.magic for entry in entries if entry.offset in (2, 5, 6, 9)] == [2, 0, 0, 2]
@@ -121,7 +121,7 @@ def test_a_partition_with_an_original_replica_stores_format_0(rig: Rig, codec: i
 
 @pytest.mark.scenario("modern-53")
 def test_only_partitions_with_a_replica_there_are_concerned(rig: Rig) -> None:
-    rig.replicas.follow_modern(frozenset({ME, PEER}))
+    rig.replicas.follow_later(frozenset({ME, PEER}))
     rig.lead(replicas=[ME, PEER])
     assert produce(rig, 8, batch(simple(b"a"))) == (0, 0)
     rig.lead(replicas=[ME, NOT_HERE], leader_epoch=1)
@@ -133,7 +133,7 @@ def test_only_partitions_with_a_replica_there_are_concerned(rig: Rig) -> None:
 @pytest.mark.parametrize("codec", range(5))
 def test_headers_are_refused_where_they_would_be_lost(rig: Rig, codec: int) -> None:
     rig.lead(replicas=[ME, PEER])
-    rig.replicas.follow_modern(frozenset({ME, THIRD}))
+    rig.replicas.follow_later(frozenset({ME, THIRD}))
     assert produce(rig, 8, batch(simple(b"a"), codec=codec)) == (43, -1)
     assert produce(rig, 2, batch(simple(b"a"), codec=codec)) == (2, -1)
     assert stored(rig) == b""
@@ -143,7 +143,7 @@ def test_headers_are_refused_where_they_would_be_lost(rig: Rig, codec: int) -> N
 def test_a_compacted_topic_takes_no_null_key_in_any_format(rig: Rig, version: int) -> None:
     rig.topic_settings["t"] = {"cleanup.policy": "compact"}
     rig.lead(replicas=[ME, PEER])
-    rig.replicas.follow_modern(frozenset({ME, THIRD}))
+    rig.replicas.follow_later(frozenset({ME, THIRD}))
     keyless = batch([(None, b"v", 0, [])])
     assert produce(rig, version, keyless) == (2 if version == 2 else 87, -1)
     assert produce(rig, version, batch(BARE)) == (0, 0)
@@ -166,7 +166,7 @@ def test_a_topic_limits_the_format(rig: Rig, release: str, formats: set[int]) ->
 @pytest.mark.parametrize("codec", [0, 1, 4])
 def test_long_sets_are_converted_by_another_thread(rig: Rig, codec: int) -> None:
     rig.lead(replicas=[ME, PEER])
-    rig.replicas.follow_modern(frozenset({ME, THIRD}))
+    rig.replicas.follow_later(frozenset({ME, THIRD}))
     many = [(b"k", b"x" * 900, 0, [])] * 1200
     assert produce(rig, 8, batch(many[:900] if not codec else many, codec=codec))[0] == 0
     assert {entry.magic for entry in iter_entries(stored(rig))} == {0}
@@ -197,7 +197,7 @@ def test_an_original_replica_is_not_given_what_it_cannot_read(
     rig.append("a")
     produce(rig, 8, batch(BARE))
     rig.append("b")
-    rig.replicas.follow_modern(frozenset({ME, THIRD}))
+    rig.replicas.follow_later(frozenset({ME, THIRD}))
     for _ in range(2):
         assert read_by(rig, PEER, 0) == b"" == read_by(rig, PEER, 3)
     assert caplog.text.count("Broker 2 of 0.8.2.2 cannot be a replica of [t,0]") == 1
@@ -206,7 +206,7 @@ def test_an_original_replica_is_not_given_what_it_cannot_read(
     assert len(list(iter_messages(read_by(rig, -1, 0)))) == 5
     assert read_by(rig, PEER, 4) == stored(rig)[-27:], "what comes after it has format 0"
     assert partition.remote[PEER].log_end_offset == 4
-    rig.replicas.follow_modern(frozenset({ME, PEER}))
+    rig.replicas.follow_later(frozenset({ME, PEER}))
     assert read_by(rig, PEER, 0) == stored(rig)
 
 
@@ -236,7 +236,7 @@ def test_the_controller_is_told_what_originals_cannot_read(rig: Rig) -> None:
 @pytest.mark.parametrize("codec", [0, 1, 4])
 def test_idempotent_producers_keep_their_order_in_format_0(rig: Rig, codec: int) -> None:
     rig.lead(replicas=[ME, PEER])
-    rig.replicas.follow_modern(frozenset({ME, THIRD}))
+    rig.replicas.follow_later(frozenset({ME, THIRD}))
     first = batch(BARE, codec=codec, producer_id=5, producer_epoch=0, base_sequence=0)
     second = batch(BARE, codec=codec, producer_id=5, producer_epoch=0, base_sequence=3)
     assert produce(rig, 8, first) == (0, 0)

@@ -24,7 +24,7 @@ JAVA = ApiVersionsRequest("apache-kafka-java", "4.3.0")
 
 @pytest.fixture
 def rig(tmp_path: Path) -> AdminRig:
-    return AdminRig(tmp_path, modern=True)
+    return AdminRig(tmp_path, later=True)
 
 
 # --- Metadata

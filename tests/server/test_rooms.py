@@ -35,8 +35,8 @@ def rooms(request: pytest.FixtureRequest, make_rig: Callable[..., Rig]) -> Rooms
 
 
 def test_every_api_of_the_table_is_served_by_a_room(rooms: Rooms) -> None:
-    modern = rooms.view.is_followed
-    table = APIS if modern else ORIGINAL_APIS
+    later = rooms.view.is_followed
+    table = APIS if later else ORIGINAL_APIS
     # A login has an end of its own.
     assert rooms.dispatcher.served.keys() == table.keys() - {SASL_HANDSHAKE, SASL_AUTHENTICATE}
     assert all(api.last == table[key].last for key, api in rooms.dispatcher.served.items())

@@ -56,11 +56,11 @@ def test_small_nodes_bytes() -> None:
     assert znodes.encode_broker(BrokerRegistration("h1", 9092, -1, "1441")) == (
         b'{"jmx_port":-1,"timestamp":"1441","host":"h1","version":1,"port":9092}'
     )
-    modern = BrokerRegistration("h1", 9092, -1, "1441", 2)
-    assert znodes.encode_broker(modern) == (
+    later = BrokerRegistration("h1", 9092, -1, "1441", 2)
+    assert znodes.encode_broker(later) == (
         b'{"jmx_port":-1,"timestamp":"1441","host":"h1","version":1,"port":9092,"formats":2}'
     )
-    assert znodes.decode_broker("/b", znodes.encode_broker(modern)) == modern
+    assert znodes.decode_broker("/b", znodes.encode_broker(later)) == later
     assert znodes.encode_partition_state(PartitionStateNode(1, 3, 2, (1, 2))) == (
         b'{"controller_epoch":2,"leader":1,"version":1,"leader_epoch":3,"isr":[1,2]}'
     )

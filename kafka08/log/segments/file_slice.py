@@ -23,19 +23,19 @@ class SegmentFile:
     Slices waiting in a socket's queue keep the file readable after its segment is deleted.
     ``serial`` identifies these bytes among all files ever opened: appends keep it, a cut changes
     it. Below ``sendable_until`` the bytes can be sent to all consumers as they are: plain entries
-    of format 0, or wrappers with true offsets inside. Below ``modern_until`` they can be sent to
+    of format 0, or wrappers with true offsets inside. Below ``later_until`` they can be sent to
     consumers that read all formats. Readers that check more may raise both. ``family``: a stretch
     without a change between formats 0 and 1 and format 2. ``cannot_tell``: the file system was
     asked what of the file is in the page cache, and does not say.
     """
 
-    __slots__ = ("cannot_tell", "family", "fd", "modern_until", "sendable_until", "serial")
+    __slots__ = ("cannot_tell", "family", "fd", "later_until", "sendable_until", "serial")
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
         self.cannot_tell = False
         self.sendable_until = 0
-        self.modern_until = 0
+        self.later_until = 0
         self.family = OneFamily()
         self.serial = next(_serials)
 

@@ -90,14 +90,14 @@ class LogSegment:
         index_interval_bytes: int,
         *,
         sendable: bool = False,
-        modern: bool = False,
+        later: bool = False,
         newest: MessageTime = NO_TIME,
     ) -> bool:
         """Write a checked set whose first message has ``first_offset``, and maybe index it.
 
         An index entry for the set is added if more than ``index_interval_bytes`` were appended
         since the last one. It is written after the set, so that on a full disk the index is
-        sparser but valid. ``sendable``: consumers may be sent the set as it is; ``modern``: those
+        sparser but valid. ``sendable``: consumers may be sent the set as it is; ``later``: those
         that read all formats may be; ``newest``: its largest timestamp. Returns whether a file was
         made. Raises OSError if the write fails; then no part of the set is left.
         """
@@ -121,8 +121,8 @@ class LogSegment:
         file = self.file
         if sendable and file.sendable_until == position:
             file.sendable_until = self.size
-        if modern and file.modern_until == position:
-            file.modern_until = self.size
+        if later and file.later_until == position:
+            file.later_until = self.size
         file.family.appended(data, position, sendable)
         self.bytes_since_index_entry += len(data)
         self._last_set_from, self._last_set_at = first_offset, position
@@ -353,7 +353,7 @@ class LogSegment:
         file = self.file
         os.ftruncate(file.fd, position)
         file.sendable_until = min(file.sendable_until, position)
-        file.modern_until = min(file.modern_until, position)
+        file.later_until = min(file.later_until, position)
         file.family.cut(position)
         file.renew()
         self.size = position

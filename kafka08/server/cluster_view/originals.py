@@ -23,37 +23,37 @@ FORMATS = 2
 
 
 class Originals:
-    """Called with broker registrations (``server.registrations``). ``tell_modern`` gets the brokers
+    """Called with broker registrations (``server.registrations``). ``tell_later`` gets the brokers
     that hold later formats then."""
 
     def __init__(
         self,
         zk: ZkClient,
         broker_id: int,
-        tell_modern: Callable[[frozenset[int]], None],
+        tell_later: Callable[[frozenset[int]], None],
     ) -> None:
         self._zk = zk
         self._broker_id = broker_id
-        self._tell_modern = tell_modern
+        self._tell_later = tell_later
         self._cluster_id: str | None = None
         # None before the registrations were read for the first time.
         self._live: Mapping[int, int | None] | None = None
-        self._modern: frozenset[int] = frozenset()
+        self._later: frozenset[int] = frozenset()
 
     def are_registered(self) -> bool:
         """Whether a live broker has not said that it knows format 2, or might not have."""
-        return self._live is None or not all(map(_is_modern, self._live.values()))
+        return self._live is None or not all(map(_is_later_broker, self._live.values()))
 
     def serves_later(self, broker_id: int) -> bool:
         """Whether a live broker is known to serve the requests of later releases."""
-        return _is_modern((self._live or {}).get(broker_id))
+        return _is_later_broker((self._live or {}).get(broker_id))
 
     def administrator(self) -> int:
         """The broker named as controller in Metadata, for administrative clients: the lowest id
         that serves their requests."""
         live = self._live or {}
-        modern = [number for number, formats in live.items() if _is_modern(formats)]
-        return min(modern, default=self._broker_id)
+        later = [number for number, formats in live.items() if _is_later_broker(formats)]
+        return min(later, default=self._broker_id)
 
     def cluster_id(self) -> str | None:
         """The id of the cluster, which the first question creates; None without ZooKeeper."""
@@ -69,11 +69,11 @@ class Originals:
         live = {number: each and each.formats for number, each in brokers.items()}
         known = remember_formats(self._zk, live)
         self._live = live
-        modern = frozenset(number for number, formats in known.items() if _is_modern(formats))
-        if modern != self._modern:
-            self._modern = modern
-            logger.info("Brokers that hold message formats 1 and 2: %s", sorted(modern))
-        self._tell_modern(modern | {self._broker_id})
+        later = frozenset(number for number, formats in known.items() if _is_later_broker(formats))
+        if later != self._later:
+            self._later = later
+            logger.info("Brokers that hold message formats 1 and 2: %s", sorted(later))
+        self._tell_later(later | {self._broker_id})
 
 
 def warn_of_originals(zk: ZkClient, broker_id: int) -> None:
@@ -81,7 +81,7 @@ def warn_of_originals(zk: ZkClient, broker_id: int) -> None:
     found = [
         number
         for number, each in registrations(zk).items()
-        if number != broker_id and (each is None or not _is_modern(each.formats))
+        if number != broker_id and (each is None or not _is_later_broker(each.formats))
     ]
     if found:
         logger.warning(
@@ -92,5 +92,5 @@ def warn_of_originals(zk: ZkClient, broker_id: int) -> None:
         )
 
 
-def _is_modern(formats: int | None) -> bool:
+def _is_later_broker(formats: int | None) -> bool:
     return formats is not None and formats >= FORMATS

@@ -40,7 +40,7 @@ logger = logging.getLogger("kafka.server.KafkaServer")
 
 class ClusterView(Room):
     """``cache`` is filled by the controller. ``logs``: those that changed settings are applied to.
-    ``tell_modern``: as for ``Originals``. ``connector`` connects to the listener of other brokers.
+    ``tell_later``: as for ``Originals``. ``connector`` connects to the listener of other brokers.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ClusterView(Room):
         zk: ZkClient,
         cache: MetadataCache,
         logs: Mapping[TopicPartition, Log],
-        tell_modern: Callable[[frozenset[int]], None],
+        tell_later: Callable[[frozenset[int]], None],
         connector: SocketConnector,
         mutations: MutationQuota,
     ) -> None:
@@ -62,7 +62,7 @@ class ClusterView(Room):
         self.cache = cache
         self.topic_configs = TopicConfigs(config, zk, logs)
         self.creator = TopicCreator(zk, config)
-        self.originals = Originals(zk, config.broker_id, tell_modern)
+        self.originals = Originals(zk, config.broker_id, tell_later)
         self.registrations = Registrations(
             runtime, zk, self.originals.registered if config.api_versions_enable else None
         )

@@ -54,10 +54,10 @@ class ConsumerGroups(Room):
             OffsetCommitApi(runtime, view.cache, self.members, zk_offsets, config),
             OffsetFetchApi(runtime, view.cache, self.offsets, zk_offsets),
             ConsumerMetadataApi(view.cache, view.creator, partitions, view.reachable),
-            *(self._modern() if config.api_versions_enable else self._original()),
+            *(self._later() if config.api_versions_enable else self._original()),
         ]
 
-    def _modern(self) -> list[Handler]:
+    def _later(self) -> list[Handler]:
         return [
             *coordinated_groups.handlers(self.members, self._zk, self._view.cache),
             DescribeGroupsApi(self._runtime, self._zk, self.members),

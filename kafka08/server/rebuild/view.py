@@ -217,7 +217,7 @@ class ConsumerView:
         if file.serial == made.serial and position <= _until(file, target):
             until = position + whole_bytes(data)
             if target == BATCH:
-                file.modern_until = max(file.modern_until, until)
+                file.later_until = max(file.later_until, until)
             elif target == 0:
                 file.sendable_until = max(file.sendable_until, until)
         return stored
@@ -262,7 +262,7 @@ def _whole(stored: FileSlice, header: bytes, target: int) -> FileSlice:
 
 def _until(file: SegmentFile, target: int) -> int:
     """Up to where stored bytes can be sent to consumers that read formats up to ``target``."""
-    return file.modern_until if target == BATCH else file.sendable_until
+    return file.later_until if target == BATCH else file.sendable_until
 
 
 def _name(serial: int, target: int) -> int:

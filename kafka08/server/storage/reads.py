@@ -150,7 +150,7 @@ class Fetch:
                 offset,
                 size,
                 self._request.replica_id,
-                modern=reader.target > 0,
+                later=reader.target > 0,
                 first_offset=asked.log_start_offset,
             )
             stored = result.data

@@ -82,7 +82,7 @@ class ReplicaManager:
         # Set while ZooKeeper may have given our leaderships away: see ``fence``.
         self.fenced = False
         # The only brokers that hold formats above 0; None: all do.
-        self._modern: frozenset[int] | None = None
+        self._later: frozenset[int] | None = None
         # Those that were told so, with the partition.
         self._kept_out: set[tuple[TopicPartition, int]] = set()
         self._clock = runtime.clock
@@ -159,7 +159,7 @@ class ReplicaManager:
         max_bytes: int,
         replica_id: int,
         *,
-        modern: bool = False,
+        later: bool = False,
         first_offset: int = UNKNOWN_OFFSET,
     ) -> ReadResult:
         """Stored bytes of a partition, in the page cache; may wait for them to get there.
@@ -176,7 +176,7 @@ class ReplicaManager:
         log = partition.log
         if log is not None and not log.is_fresh(offset):
             self.read_in(
-                partition, log, offset, max_bytes, for_consumer=replica_id < 0 and not modern
+                partition, log, offset, max_bytes, for_consumer=replica_id < 0 and not later
             )
             partition = self.partition(topic_partition)
         if (
@@ -186,7 +186,7 @@ class ReplicaManager:
         ):
             return self._nothing_readable(topic_partition, replica_id)
         try:
-            data = partition.read(offset, max_bytes, replica_id, modern=modern)
+            data = partition.read(offset, max_bytes, replica_id, later=later)
         except OSError as error:
             raise self.disk_error(partition, error) from error
         except Exception:
@@ -341,10 +341,10 @@ class ReplicaManager:
         for key in self.partitions:
             self.produce_purgatory.notify(key)
 
-    def follow_modern(self, brokers: frozenset[int]) -> None:
+    def follow_later(self, brokers: frozenset[int]) -> None:
         """Partitions with a replica on any other broker store format 0 only from now on."""
-        if brokers != self._modern:
-            self._modern = brokers
+        if brokers != self._later:
+            self._later = brokers
             self._kept_out.clear()
             for partition in self.partitions.values():
                 self.set_rules(partition)
@@ -359,7 +359,7 @@ class ReplicaManager:
                 partition.log.rules = rules
 
     def _hold_later_formats(self, replicas: Sequence[int]) -> bool:
-        return self._modern is None or self._modern.issuperset(replicas)
+        return self._later is None or self._later.issuperset(replicas)
 
     def on_full_disks(self) -> set[TopicPartition]:
         """The partitions in full data directories that have other replicas."""

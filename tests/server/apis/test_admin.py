@@ -173,7 +173,7 @@ def test_nothing_is_marked_where_deletion_is_off(make_rig: Callable[..., AdminRi
 def test_later_versions_name_the_reason_why_nothing_is_deleted(
     make_rig: Callable[..., AdminRig], version: int
 ) -> None:
-    rig = make_rig(modern=True, delete_topic_enable="false")
+    rig = make_rig(later=True, delete_topic_enable="false")
     code = LaterCode.INVALID_REQUEST if version < 3 else LaterCode.TOPIC_DELETION_DISABLED
     assert rig.call(a.DeleteTopicsRequest(["t"], 0), version).topics == [("t", code)]
 

@@ -213,7 +213,7 @@ def test_leadership_that_is_lost_meanwhile(rig: Rig) -> None:
 
 def test_originals_cannot_be_told(rig: Rig) -> None:
     partition = replicated(rig)
-    rig.replicas.follow_modern(frozenset([ME]))
+    rig.replicas.follow_later(frozenset([ME]))
     fetch(rig, 4, 0, PEER)
     assert partition.remote[PEER].first_offset == -1
     assert delete(rig, 3) == (3, 0)

@@ -16,7 +16,7 @@ from tests.server.admin_support import AdminRig
 
 @pytest.fixture
 def rig(tmp_path: Path) -> AdminRig:
-    return AdminRig(tmp_path, modern=True)
+    return AdminRig(tmp_path, later=True)
 
 
 def state(rig: AdminRig, leader: int, isr: list[int]) -> None:

@@ -21,7 +21,7 @@ JAVA = ApiVersionsRequest("apache-kafka-java", "4.3.0")
 
 @pytest.fixture
 def rig(tmp_path: Path) -> AdminRig:
-    return AdminRig(tmp_path, modern=True)
+    return AdminRig(tmp_path, later=True)
 
 
 @pytest.mark.scenario("modern-3")

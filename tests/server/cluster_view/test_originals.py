@@ -16,7 +16,7 @@ from zk.registry import registrations
 
 @pytest.fixture
 def rig(tmp_path: Path) -> AdminRig:
-    return AdminRig(tmp_path, modern=True)
+    return AdminRig(tmp_path, later=True)
 
 
 def test_the_stored_id_of_the_cluster_counts(rig: AdminRig) -> None:
@@ -31,8 +31,8 @@ def test_administrators_are_not_sent_to_originals(rig: AdminRig) -> None:
     assert rig.call(MetadataRequest([]), 1).controller_id == 1
 
 
-def modern(rig: AdminRig, broker_id: int = 1) -> Originals:
-    return Originals(rig.zk, broker_id, rig.modern.append)
+def later(rig: AdminRig, broker_id: int = 1) -> Originals:
+    return Originals(rig.zk, broker_id, rig.later.append)
 
 
 def read(rig: AdminRig, originals: Originals) -> None:
@@ -40,7 +40,7 @@ def read(rig: AdminRig, originals: Originals) -> None:
 
 
 def test_nothing_is_certain_before_the_registrations_were_read(rig: AdminRig) -> None:
-    originals = modern(rig)
+    originals = later(rig)
     assert originals.are_registered()
     read(rig, originals)
     assert not originals.are_registered()
@@ -51,27 +51,27 @@ def test_registrations_are_read_again_when_a_broker_comes_or_goes(rig: AdminRig)
     rig.register(Broker(7, "host7", 9097), None)
     rig.registrations.step()
     assert rig.cluster.are_registered()
-    assert rig.modern[-1] == {1, 2}
+    assert rig.later[-1] == {1, 2}
     rig.zk.delete(znodes.broker_path(7))
     rig.registrations.step()
     assert not rig.cluster.are_registered()
-    assert rig.modern[-1] == {1, 2}, "it may be back with the same replicas"
+    assert rig.later[-1] == {1, 2}, "it may be back with the same replicas"
     rig.register(Broker(7, "host7", 9097), FORMATS)
     rig.registrations.step()
-    assert rig.modern[-1] == {1, 2, 7}
+    assert rig.later[-1] == {1, 2, 7}
 
 
 def test_a_broker_that_is_away_at_a_start_is_what_it_was(rig: AdminRig) -> None:
-    """Only a broker that was seen with later formats counts as modern."""
+    """Only a broker that was seen with later formats counts as one of them."""
     rig.zk.delete(znodes.broker_path(2))
-    read(rig, modern(rig))
-    assert rig.modern[-1] == {1, 2}
+    read(rig, later(rig))
+    assert rig.later[-1] == {1, 2}
     rig.register(Broker(2, "host2", 9092), None)
-    read(rig, modern(rig))
-    assert rig.modern[-1] == {1}
+    read(rig, later(rig))
+    assert rig.later[-1] == {1}
     rig.zk.delete(znodes.broker_path(2))
-    read(rig, modern(rig, 3))
-    assert rig.modern[-1] == {1, 3}, "the broker itself is, before it registers"
+    read(rig, later(rig, 3))
+    assert rig.later[-1] == {1, 3}, "the broker itself is, before it registers"
 
 
 def test_a_new_session_reads_again(rig: AdminRig) -> None:
@@ -84,9 +84,9 @@ def test_a_new_session_reads_again(rig: AdminRig) -> None:
 
 def test_a_broker_of_an_older_format_is_an_original(rig: AdminRig) -> None:
     rig.register(Broker(3, "host3", 9093), FORMATS - 1)
-    originals = modern(rig, 5)
+    originals = later(rig, 5)
     read(rig, originals)
-    assert originals.are_registered() and rig.modern[-1] == {1, 2, 5}
+    assert originals.are_registered() and rig.later[-1] == {1, 2, 5}
     assert originals.administrator() == 1
     for number in (1, 2):
         rig.zk.delete(znodes.broker_path(number))
@@ -102,7 +102,7 @@ def test_what_was_read_last_counts_while_zookeeper_is_away(
     rig.zk.down = True
     rig.registrations.step()
     assert not rig.cluster.are_registered()
-    assert modern(rig).cluster_id() is None
+    assert later(rig).cluster_id() is None
     assert "Cannot read the registrations" in caplog.text
     assert "Cannot read the id of the cluster" in caplog.text
     rig.zk.down = False
@@ -111,7 +111,7 @@ def test_what_was_read_last_counts_while_zookeeper_is_away(
 
 
 def test_who_serves_later_requests(rig: AdminRig) -> None:
-    originals = modern(rig)
+    originals = later(rig)
     assert not originals.serves_later(2)
     read(rig, originals)
     assert originals.serves_later(2) and not originals.serves_later(9)

@@ -122,7 +122,7 @@ def test_a_replaced_coordinator_that_does_not_know_it_takes_nothing(led: Rig) ->
     led.offsets.commit("g", {KEY: Committed(5, "", led.clock.millis())})
     led.lead(*OFFSETS, replicas=[ME, PEER], isr=[ME, PEER])
     led.runtime.run_spawned()
-    led.replicas.follow_modern(frozenset({ME, PEER}))
+    led.replicas.follow_later(frozenset({ME, PEER}))
     meanwhile(led, lambda: wait_for_timers(led))
     answer = join(led)
     led.runtime.while_waiting = []
@@ -167,7 +167,7 @@ def test_a_group_is_stored_only_without_original_brokers(rig: Rig) -> None:
 def test_a_group_is_not_stored_where_an_original_has_a_replica(led: Rig) -> None:
     led.lead(*OFFSETS, replicas=[ME, PEER])
     led.runtime.run_spawned()
-    led.replicas.follow_modern(frozenset({ME}))
+    led.replicas.follow_later(frozenset({ME}))
     answer = stable(led)
     led.members.leave("g", [MemberId(answer.member_id)])
     assert records(led) == []

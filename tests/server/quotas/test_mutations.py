@@ -20,7 +20,7 @@ class Administrator:
     """Alice, who is read from again once her pauses are over."""
 
     def __init__(self, directory: Path) -> None:
-        self.rig = AdminRig(directory, modern=True)
+        self.rig = AdminRig(directory, later=True)
         self.peer = Peer("127.0.0.1:5000", "User:alice")
 
     def pause(self) -> float:

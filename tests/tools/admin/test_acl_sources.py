@@ -45,7 +45,7 @@ def make_tool(
 
 
 def test_rules_are_added_listed_and_removed(make_tool: Callable[..., RemoteAcls]) -> None:
-    tool = make_tool(modern=True)
+    tool = make_tool(later=True)
     added = tool.text("--add", "--producer", *BOB, "--topic", "t")
     adding, current = added.split("Current")
     assert adding.replace("Adding", "Current") == "Current" + current
@@ -68,7 +68,7 @@ def test_rules_are_added_listed_and_removed(make_tool: Callable[..., RemoteAcls]
 def test_rules_that_cannot_be_read_are_shown_as_they_work(
     make_tool: Callable[..., RemoteAcls],
 ) -> None:
-    tool = make_tool(modern=True)
+    tool = make_tool(later=True)
     tool.rig.zk.create("/kafka-acl/Topic/t", b"x", makepath=True)
     assert "principal=User:*, host=*, operation=ALL, permissionType=DENY" in tool.text("--list")
     assert "/kafka-acl/Topic/t" in tool.fail("--add", *BOB, "--topic", "t")
@@ -77,7 +77,7 @@ def test_rules_that_cannot_be_read_are_shown_as_they_work(
 
 
 def test_a_broker_without_an_authorizer_is_named(make_tool: Callable[..., RemoteAcls]) -> None:
-    tool = make_tool(modern=True, has_authorizer=False)
+    tool = make_tool(later=True, has_authorizer=False)
     for words in (("--list",), ("--add", *BOB, "--topic", "t"), ("--remove", "--topic", "t")):
         told = tool.fail(*words, *(["--force"] if words[0] == "--remove" else []))
         assert told == "No Authorizer is configured."

@@ -32,7 +32,7 @@ class RemoteConfigs(Command):
 def tool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> RemoteConfigs:
-    rig = AdminRig(tmp_path, modern=True, ssl_key_password="secret")
+    rig = AdminRig(tmp_path, later=True, ssl_key_password="secret")
     monkeypatch.setattr(brokers, "AdminClient", rig.client)
     rig.create("t", [1, 2], retention_ms="1000")
     return RemoteConfigs(rig, capsys)
@@ -152,7 +152,7 @@ class RemoteUsers(Command):
 def users(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> RemoteUsers:
-    rig = AdminRig(tmp_path, modern=True)
+    rig = AdminRig(tmp_path, later=True)
     monkeypatch.setattr(brokers, "AdminClient", rig.client)
     return RemoteUsers(rig, capsys)
 
