@@ -258,11 +258,6 @@ class _Rebuilding:
         return rebuilt
 
 
-def whole_bytes(data: bytes) -> int:
-    """How many bytes of a slice of the log are whole entries."""
-    return walk(data, 0, len(data), wrappers=True).stop
-
-
 def normalise(buffer: BytesLike, base_offset: int) -> bytes:
     """The set as 0.8.2.2 stores it: one wrapper with the last codec seen and absolute offsets.
 

@@ -24,7 +24,7 @@ from kafka08.message.compression import MAX_INFLATED, InflatesTooFarError
 from kafka08.message.entry import BATCH, LOG_OVERHEAD, SIZE, SIZE_AT, codec_of, magic_of
 from kafka08.message.leaves import leaves
 from kafka08.message.scan import FileWalk, walk
-from kafka08.message.wrappers import Rebuilt, absolute_slice, whole_bytes
+from kafka08.message.wrappers import Rebuilt, absolute_slice
 from kafka08.protocol.schemas import Sized
 from kafka08.runtime import Lock, Runtime
 from kafka08.server.rebuild.cache import RebuildCache
@@ -215,7 +215,7 @@ class ConsumerView:
         if sent is not data:
             return sent
         if file.serial == made.serial and position <= _until(file, target):
-            until = position + whole_bytes(data)
+            until = position + walk(data, 0, len(data), wrappers=True).stop
             if target == BATCH:
                 file.later_until = max(file.later_until, until)
             elif target == 0:
