@@ -205,8 +205,11 @@ class Roles:
         was_leader = partition.is_leader
         key = partition.topic_partition
         self.fetchers.remove_fetcher_for_partitions([key])
-        # Without a live leader nothing can be fetched; the epoch still fences older requests.
-        partition.make_follower(_leader_state(state))
+        if leader is None:
+            # Its epoch is not taken over: the same one is obeyed once it comes with a live leader.
+            partition.resign()
+        else:
+            partition.make_follower(_leader_state(state))
         if was_leader:
             self.offsets.leadership_changed(partition, False)
         self.replicas.unblock_delayed_requests(key)

@@ -76,6 +76,22 @@ def test_following_a_dead_leader_fetches_nothing(rig: Rig) -> None:
     assert rig.fetchers.added == []
 
 
+def test_a_dead_leader_is_followed_once_it_is_back_at_the_same_epoch(rig: Rig) -> None:
+    """Another controller may find nothing to change, and name the same leader and epoch again."""
+    state = partition_state("t", 0, leader=PEER, leader_epoch=3, replicas=[ME, PEER])
+    assert roles(rig, state, leaders=[BROKERS[0]]) == (0, {T: 0})
+    assert roles(rig, state, epoch=2) == (0, {T: 0})
+    assert rig.fetchers.added == [(T, Broker(*BROKERS[1][:3]))]
+
+
+def test_a_leader_steps_down_for_a_dead_one(rig: Rig) -> None:
+    rig.lead(leader_epoch=2, replicas=[ME, PEER])
+    state = partition_state("t", 0, leader=PEER, leader_epoch=3, replicas=[ME, PEER])
+    assert roles(rig, state, leaders=[BROKERS[0]]) == (0, {T: 0})
+    assert not rig.replicas.partitions[T].is_leader
+    assert rig.leader_changes[-1] == (T, False)
+
+
 def test_partitions_of_others_are_left_out(rig: Rig) -> None:
     strange = partition_state("u", 0, leader=PEER, replicas=[PEER, THIRD])
     assert roles(rig, strange, partition_state("t", 0)) == (0, {T: 0})
