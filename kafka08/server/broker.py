@@ -26,6 +26,7 @@ from kafka08.server.requests.listeners import Listening
 from kafka08.server.rooms import Rooms
 from kafka08.settings.broker import BrokerConfig
 from kafka08.zookeeper import access_of
+from zk.access import NodeAccess
 from zk.client import ZkClient
 from zk.errors import SessionExpiredError, ZkConnectionError
 from zk.registry import ensure_common_paths, register_broker
@@ -37,12 +38,32 @@ T = TypeVar("T")
 _ZOOKEEPER_RETRY_SECONDS = 0.5
 
 
-class KafkaServer:
-    """One broker. ``start`` raises KafkaError or OSError with nothing left running."""
+def connected(config: BrokerConfig, access: NodeAccess) -> ZkClient:
+    """A session in ZooKeeper, on greenlets. Raises ConfigError and ZkConnectionError."""
+    return ZkClient(
+        config.zookeeper_connect,
+        session_timeout_ms=config.zookeeper_session_timeout_ms,
+        connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+        gevent=True,
+        access=access,
+    ).start()
 
-    def __init__(self, config: BrokerConfig, runtime: Runtime) -> None:
+
+class KafkaServer:
+    """One broker. ``start`` raises KafkaError or OSError with nothing left running. ``listen`` and
+    ``connect`` make its listeners and its session in ZooKeeper."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        runtime: Runtime,
+        listen: Callable[[BrokerConfig, Runtime], Listening] = Listening,
+        connect: Callable[[BrokerConfig, NodeAccess], ZkClient] = connected,
+    ) -> None:
         self.config = config
         self._runtime = runtime
+        self._listen = listen
+        self._connect = connect
         self._begun: list[Part] = []
         self._stopping = runtime.event()
 
@@ -62,7 +83,7 @@ class KafkaServer:
         config, runtime = self.config, self._runtime
         monitoring = Monitoring(config, runtime)
         self._begin(Part("metrics", monitoring.start, monitoring.stop))
-        listening = Listening(config, runtime)
+        listening = self._listen(config, runtime)
         zk = self._connect_zookeeper()
         logs = self._load_logs(zk, monitoring)
         rooms = Rooms(config, runtime, zk, logs, listening, monitoring.is_read)
@@ -127,13 +148,7 @@ class KafkaServer:
         config = self.config
         self._say(f"Connecting to zookeeper on {config.zookeeper_connect}")
         access = access_of(config)
-        zk = ZkClient(
-            config.zookeeper_connect,
-            session_timeout_ms=config.zookeeper_session_timeout_ms,
-            connection_timeout_ms=config.zookeeper_connection_timeout_ms,
-            gevent=True,
-            access=access,
-        ).start()
+        zk = self._connect(config, access)
         self._begin(Part("zookeeper", stop=zk.close))
         self._patiently(lambda: ensure_common_paths(zk))
         if access.set_acl:

@@ -1,0 +1,317 @@
+"""Connections that carry bytes between simulated processes, late, in pieces, or not at all.
+
+Bytes of one direction of a connection arrive in order, in pieces that the seed cuts. Directions and
+connections overtake each other. A ``Link`` is the way from one host to another: its latency, and
+whether it is down. What is sent over a link that is down arrives when it is up again; if that takes
+too long, the sender's wait runs into its timeout, as with TCP. A connection can be cut, in the
+middle of what is under way. The receiver of bytes that nobody reads makes the sender wait.
+
+The processes are those of ``SimulatedRuntime``; the end of one resets its connections.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+from tests.simulation.runtime import SimulatedRuntime
+from tests.simulation.scheduler import SECOND, Scheduler, Task
+
+WINDOW = 64 * 1024
+"""So many bytes at most are under way or not read, in each direction of a connection."""
+_FASTEST, _SLOWEST = 50, 2_000
+_MOST_PIECES = 3
+
+
+class Link:
+    """The way from one host to another. Latencies in microseconds; ``is_down``: nothing arrives."""
+
+    def __init__(self) -> None:
+        self.fastest, self.slowest = _FASTEST, _SLOWEST
+        self.is_down = False
+        self.held: list[Callable[[], object]] = []
+
+
+class Pipe:
+    """One direction of a connection: what is under way, and what has arrived and is not read."""
+
+    def __init__(self, network: Network, source: str, target: str, name: str) -> None:
+        self.arrived = bytearray()
+        self.under_way = 0
+        self.has_ended = False  # the reader sees the end after what has arrived
+        self.is_reset = False  # the reader gets an error
+        self.readers: list[Task] = []
+        self.writers: list[Task] = []
+        self.on_end: Callable[[], object] | None = None
+        self.name = name
+        self._network = network
+        self._way = (source, target)
+        self._queue: deque[Callable[[], object]] = deque()  # what is under way, in order
+        self._last = 0  # when the last of it arrives
+
+    @property
+    def room(self) -> int:
+        return WINDOW - self.under_way - len(self.arrived)
+
+    def carry(self, data: bytes) -> None:
+        """Send bytes, of which there must be ``room``."""
+        rng = self._network.scheduler.rng
+        self.under_way += len(data)
+        cuts = sorted(rng.randrange(len(data) + 1) for _ in range(rng.randrange(_MOST_PIECES)))
+        for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
+            if start < end:
+                self._send(partial(self._arrive, data[start:end]))
+
+    def end(self, *, reset: bool = False) -> None:
+        """Have the reader see the end, or an error."""
+        self._send(partial(self._end, reset))
+
+    def cut(self) -> None:
+        """Nothing that is under way arrives any more; the reader gets an error at once."""
+        self._end(True)
+
+    def _send(self, act: Callable[[], object]) -> None:
+        self._queue.append(act)
+        self._move()
+
+    def _move(self) -> None:
+        """Have the first of the queue arrive in a while; called once for each."""
+        link = self._network.link(*self._way)
+        if link.is_down:
+            link.held.append(self._move)
+            return
+        scheduler = self._network.scheduler
+        latency = scheduler.rng.randint(link.fastest, link.slowest)
+        self._last = max(self._last, scheduler.now + latency)
+        scheduler.at(self._last, self._reach)
+
+    def _reach(self) -> None:
+        link = self._network.link(*self._way)
+        if link.is_down:  # since it was sent
+            link.held.append(self._move)
+        else:
+            self._queue.popleft()()
+
+    def _arrive(self, data: bytes) -> None:
+        if self.has_ended:
+            return
+        self.under_way -= len(data)
+        self.arrived += data
+        self._network.scheduler.note(f"{len(data)} bytes, crc {zlib.crc32(data):08x}", self.name)
+        self._wake(self.readers)
+
+    def _end(self, reset: bool) -> None:
+        if self.has_ended:
+            return
+        self._network.scheduler.note("is reset" if reset else "ends", self.name)
+        self.has_ended, self.is_reset = True, reset
+        self._wake(self.readers)
+        self._wake(self.writers)
+        if self.on_end is not None:
+            self.on_end()
+
+    def took(self) -> None:
+        """Some of what had arrived was read."""
+        self._wake(self.writers)
+
+    def _wake(self, tasks: list[Task]) -> None:
+        waiting = list(tasks)
+        tasks.clear()
+        for task in waiting:
+            self._network.scheduler.wake(task)
+
+
+class SimulatedSocket:
+    """kafka08.runtime.Socket: one end of a connection, used by the process of ``runtime``.
+
+    ``timeout``: seconds, None for as long as it takes.
+    """
+
+    def __init__(
+        self, runtime: SimulatedRuntime, incoming: Pipe, outgoing: Pipe, timeout: float | None
+    ) -> None:
+        self.incoming = incoming
+        self.outgoing = outgoing
+        self._runtime = runtime
+        self._timeout = timeout
+        self._is_closed = False
+
+    def sendall(self, data: bytes | bytearray | memoryview, /) -> None:
+        left = memoryview(bytes(data))
+        while left:
+            self._check()
+            if self.incoming.is_reset:
+                raise BrokenPipeError(f"{self.outgoing.name} is closed")
+            if self.outgoing.has_ended:  # the peer has closed, which may not be known here yet
+                return
+            room = self.outgoing.room
+            if room <= 0:
+                self._wait(self.outgoing.writers, "room to send")
+                continue
+            self.outgoing.carry(bytes(left[:room]))
+            left = left[room:]
+
+    def recv(self, size: int, /) -> bytes:
+        data = bytearray(size)
+        return bytes(data[: self.recv_into(data)])
+
+    def recv_into(self, buffer: bytearray | memoryview, /) -> int:
+        pipe = self.incoming
+        while True:
+            self._check()
+            if pipe.is_reset:
+                raise ConnectionResetError(f"{pipe.name} was reset")
+            if pipe.arrived:
+                count = min(len(buffer), len(pipe.arrived))
+                buffer[:count] = pipe.arrived[:count]
+                del pipe.arrived[:count]
+                pipe.took()
+                return count
+            if pipe.has_ended:
+                return 0
+            self._wait(pipe.readers, "bytes")
+
+    def _check(self) -> None:
+        self._runtime.check()
+        if self._is_closed:
+            raise OSError(9, "Bad file descriptor")
+
+    def _wait(self, tasks: list[Task], what: str) -> None:
+        what = f"{what} of {self.incoming.name}"
+        if not self._runtime.wait_among(tasks, what, self._timeout):
+            raise TimeoutError(f"no {what} in time")
+
+    def setsockopt(self, level: int, option: int, value: int, /) -> None: ...
+
+    def shutdown(self, how: int, /) -> None:
+        """Both directions, whatever ``how`` says."""
+        if not self._runtime.is_dead and not self.outgoing.has_ended:
+            self.outgoing.end()
+            self.incoming._end(False)
+
+    def close(self) -> None:
+        self.shutdown(2)
+        self._is_closed = True
+
+
+class Listener:
+    """A process that accepts connections. ``accept`` is called with each and the peer's address; it
+    must not wait."""
+
+    def __init__(
+        self, runtime: SimulatedRuntime, accept: Callable[[SimulatedSocket, str], object]
+    ) -> None:
+        self.runtime = runtime
+        self.accept = accept
+
+
+class Connection:
+    """Two pipes between the processes of two runtimes."""
+
+    def __init__(self, network: Network, client: SimulatedRuntime, server: SimulatedRuntime) -> None:
+        self.ends = (client, server)
+        network.connections += 1
+        number = network.connections
+        self.there = Pipe(network, client.name, server.name, f"{client.name}>{server.name}#{number}")
+        self.back = Pipe(network, server.name, client.name, f"{server.name}>{client.name}#{number}")
+
+    @property
+    def is_over(self) -> bool:
+        return self.there.has_ended and self.back.has_ended
+
+    def cut(self) -> None:
+        self.there.cut()
+        self.back.cut()
+
+
+class Network:
+    """All hosts and what is between them."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler = scheduler
+        self.connections = 0
+        self._listeners: dict[tuple[str, int], Listener] = {}
+        self._links: dict[tuple[str, str], Link] = {}
+        self._live: list[Connection] = []
+
+    def link(self, source: str, target: str) -> Link:
+        return self._links.setdefault((source, target), Link())
+
+    # Listening and connecting
+
+    def listen(self, port: int, listener: Listener) -> None:
+        """Raises OSError if the port is in use."""
+        address = (listener.runtime.name, port)
+        known = self._listeners.get(address)
+        if known is not None and not known.runtime.is_dead:
+            raise OSError(98, f"Address already in use: {address}")
+        self._listeners[address] = listener
+
+    def stop_listening(self, port: int, listener: Listener) -> None:
+        if self._listeners.get((listener.runtime.name, port)) is listener:
+            del self._listeners[listener.runtime.name, port]
+
+    def connect(
+        self, runtime: SimulatedRuntime, host: str, port: int, timeout: float
+    ) -> SimulatedSocket:
+        """As kafka08.runtime.SocketConnector: a way there and a way back."""
+        there, back = self.link(runtime.name, host), self.link(host, runtime.name)
+        scheduler = self.scheduler
+        latency = scheduler.rng.randint(
+            there.fastest + back.fastest, there.slowest + back.slowest
+        )
+        if latency >= timeout * SECOND or there.is_down or back.is_down:
+            runtime.sleep(timeout)
+            raise TimeoutError(f"{host}:{port} does not answer")
+        runtime.sleep(latency / SECOND)
+        listener = self._listeners.get((host, port))
+        if listener is None or listener.runtime.is_dead:
+            raise ConnectionRefusedError(111, f"Connection refused: {host}:{port}")
+        made = Connection(self, runtime, listener.runtime)
+        self._live = [each for each in self._live if not each.is_over]
+        self._live.append(made)
+        scheduler.note(f"connects to {host}:{port}")
+        accepted = SimulatedSocket(listener.runtime, made.there, made.back, None)
+        listener.accept(accepted, f"{runtime.name}:{40_000 + self.connections}")
+        return SimulatedSocket(runtime, made.back, made.there, timeout)
+
+    # Faults
+
+    def partition(self, source: str, target: str) -> None:
+        """Nothing gets from one host to the other; the way back stays as it is."""
+        self.scheduler.note(f"from {source} to {target} nothing arrives", "network")
+        self.link(source, target).is_down = True
+
+    def heal(self, source: str, target: str) -> None:
+        link = self.link(source, target)
+        if link.is_down:
+            self.scheduler.note(f"from {source} to {target} all arrives", "network")
+            link.is_down = False
+            held, link.held = link.held, []
+            for send in held:
+                send()
+
+    def heal_all(self) -> None:
+        for source, target in self._links:
+            self.heal(source, target)
+
+    def cut_one(self) -> None:
+        """Cut a connection that the seed picks, in the middle of what is under way."""
+        self._live = [each for each in self._live if not each.is_over]
+        if self._live:
+            chosen = self.scheduler.rng.choice(self._live)
+            self.scheduler.note(f"{chosen.there.name} is cut", "network")
+            chosen.cut()
+
+    def died(self, runtime: SimulatedRuntime, *, silently: bool = False) -> None:
+        """A process has died. The system resets its connections; if the machine has died with it,
+        ``silently``, the others do not hear of it until they have sent something and waited."""
+        for each in self._live:
+            if runtime in each.ends and not each.is_over:
+                outgoing = each.there if each.ends[0] is runtime else each.back
+                incoming = each.back if each.ends[0] is runtime else each.there
+                incoming._end(True)
+                if not silently:
+                    outgoing.end(reset=True)
