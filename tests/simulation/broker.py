@@ -5,8 +5,8 @@ It can stop, be killed, at once or at one of its next changes of files, and star
 
 from __future__ import annotations
 
-import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from kafka08.log.manager import LogManager
 from kafka08.runtime import Runtime
@@ -15,140 +15,162 @@ from kafka08.server.monitoring.monitoring import Monitoring
 from kafka08.server.requests.listeners import Listening
 from kafka08.settings.broker import BrokerConfig
 from tests.log.faulty_files import Crash, FaultyFiles
+from tests.simulation.network import SimulatedNetwork
 from tests.simulation.runtime import SimulatedClock, SimulatedRuntime
-from tests.simulation.scheduler import Task, TaskFailed
+from tests.simulation.scheduler import Scheduler, SimulatedTask, TaskFailed
 from tests.simulation.server import SimulatedListening
-from tests.simulation.sessions import SessionOf
+from tests.simulation.sessions import SimulatedSessions
 from zk.access import NodeAccess
-
-if TYPE_CHECKING:
-    from tests.simulation.world import World
+from zk.client import ZkClient
 
 PORT = 9092
-logger = logging.getLogger("simulation")
 
 
-class Disk(FaultyFiles):
-    """The files of one broker, whose process dies with a crash."""
+class Surroundings(NamedTuple):
+    """What a broker is in."""
 
-    broker: SimulatedBroker | None = None
+    scheduler: Scheduler
+    network: SimulatedNetwork
+    sessions: SimulatedSessions
+
+
+class BrokerDisk(FaultyFiles):
+    """The files of one broker. ``crashed`` is called when its process dies at one of its calls."""
+
+    crashed: Callable[[], object] | None = None
 
     def _step(self) -> None:
         try:
             super()._step()
         except Crash:
-            if self.broker is not None:
-                self.broker.kill()
+            if self.crashed is not None:
+                self.crashed()
             raise
 
 
-class Server(KafkaServer):
-    """Tells the logs that it has loaded."""
+class LoadedServer(KafkaServer):
+    """Shows its logs once they are loaded."""
 
     log_manager: LogManager | None = None
 
-    def _load_logs(self, zk: Any, monitoring: Monitoring) -> LogManager:
+    def _load_logs(self, zk: ZkClient, monitoring: Monitoring) -> LogManager:
         self.log_manager = super()._load_logs(zk, monitoring)
         return self.log_manager
 
 
 class SimulatedBroker:
-    """Broker ``broker_id`` of the world, on the host ``brokerN``. ``deaths``: how often it was
-    killed. ``starts``: how often it was started."""
+    """Broker ``broker_id`` on the host ``brokerN``, with an empty disk; not started.
 
-    def __init__(self, world: World, broker_id: int, settings: dict[str, str]) -> None:
+    ``has_started``: its start is over, and no end has begun to show. ``is_ending``: it was told to
+    stop, or was killed and is not buried yet.
+    """
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        broker_id: int,
+        disk: BrokerDisk,
+        clock: SimulatedClock,
+        settings: Mapping[str, str],
+    ) -> None:
         self.id = broker_id
         self.host = f"broker{broker_id}"
-        self.world = world
-        self.clock = SimulatedClock(world.scheduler)
-        self.disk: Disk = world.disk(self)
-        self.starts = 0
-        self.deaths = 0
+        self.clock = clock
+        self.disk = disk
+        self.disk.crashed = self.kill
         self.has_started = False
+        self.is_ending = False
         self.config = BrokerConfig.from_properties(
             {
                 "broker.id": str(broker_id),
                 "host.name": self.host,
                 "port": str(PORT),
-                "log.dirs": f"{self.disk.root}/data",
+                "log.dirs": f"{disk.root}/data",
                 "zookeeper.connect": "zookeeper:2181",
                 **settings,
             }
         )
+        self._surroundings = surroundings
         self.runtime = self._new_runtime()
-        self.server: Server | None = None
-        self.session: SessionOf | None = None
+        self._server: LoadedServer | None = None
 
     def _new_runtime(self) -> SimulatedRuntime:
-        runtime = SimulatedRuntime(self.world.scheduler, self.world.network, self.host, self.clock)
+        scheduler, network, _ = self._surroundings
+        runtime = SimulatedRuntime(scheduler, network, self.host, self.clock)
         runtime.process.failed = self._failed
         return runtime
 
+    def _failed(self, task: SimulatedTask, error: BaseException) -> None:
+        if not isinstance(error, Crash):  # after which the disk has killed the broker
+            raise TaskFailed(f"{task} failed: {error!r}") from error
+
     @property
     def is_running(self) -> bool:
-        return self.server is not None
+        """It has begun to start, and has not ended."""
+        return self._server is not None
+
+    @property
+    def log_manager(self) -> LogManager:
+        """The logs of a broker that has started."""
+        assert self._server is not None and self._server.log_manager is not None
+        return self._server.log_manager
+
+    # Start
 
     def start(self) -> None:
-        """Begin to start; ``has_started`` when it is over."""
-        assert self.server is None, f"{self.host} runs"
+        """Begin to start."""
+        assert self._server is None, f"{self.host} runs"
         self.runtime = self._new_runtime()
-        self.starts += 1
-        self.server = Server(self.config, self.runtime, self._listen, self._connect)
-        self.runtime.spawn("main", self._start, self.server)
+        self._server = LoadedServer(self.config, self.runtime, self._listen, self._connect)
+        self.runtime.spawn("main", self._start, self._server)
 
-    def _start(self, server: Server) -> None:
+    def _start(self, server: LoadedServer) -> None:
         server.start()
         self.has_started = True
-        self.world.scheduler.note("has started")
+        self._surroundings.scheduler.note("has started")
 
-    def _listen(self, config: BrokerConfig, runtime: Runtime) -> Listening:
-        return SimulatedListening(self.world.network, config, self.runtime)
+    def _listen(self, config: BrokerConfig, _: Runtime) -> Listening:
+        return SimulatedListening(self._surroundings.network, config, self.runtime)
 
-    def _connect(self, config: BrokerConfig, access: NodeAccess) -> Any:
-        self.session = SessionOf(self.runtime, self.world.zookeeper)
-        return self.session
+    def _connect(self, config: BrokerConfig, _: NodeAccess) -> ZkClient:
+        sessions = self._surroundings.sessions
+        return sessions.connect(self.runtime, config.zookeeper_session_timeout_ms)
 
-    def _failed(self, task: Task, error: BaseException) -> None:
-        if isinstance(error, Crash):
-            return  # the disk has killed the broker
-        raise TaskFailed(f"{task} failed: {error!r}") from error
+    # End
 
-    def stop(self) -> Task:
+    def stop(self) -> SimulatedTask:
         """Begin to stop cleanly; the task ends when that is over."""
-        assert self.has_started and self.server is not None
-        return self.runtime.spawn("stop", self._stop, self.server)
+        assert self.has_started and self._server is not None and not self.is_ending
+        self.is_ending = True
+        return self.runtime.spawn("stop", self._stop, self._server)
 
-    def _stop(self, server: Server) -> None:
+    def _stop(self, server: LoadedServer) -> None:
         server.shutdown()
-        self.world.scheduler.note("has stopped")
-        self.has_started = False
-        self.server = self.session = None
+        self._surroundings.scheduler.note("has stopped")
+        self._is_gone()
+
+    def _is_gone(self) -> None:
+        self.has_started = self.is_ending = False
+        self._server = None
 
     def kill(self) -> None:
-        """End its process at once."""
-        if self.server is None:
+        """End its process at once, if it runs."""
+        if self._server is None or self.runtime.is_dead:
             return
-        self.disk.dead = True
-        self.deaths += 1
+        scheduler, network, sessions = self._surroundings
+        self.disk.dead = self.is_ending = True
         self.runtime.kill()
-        self.world.network.died(self.runtime)
-        if self.session is not None:
-            self.session.abandon()
-        self.world.scheduler.after(0, self._bury)
+        network.died(self.runtime)
+        sessions.died(self.runtime)
+        scheduler.after(0, self._bury)
 
     def kill_at(self, changes: int) -> None:
         """Kill it at one of its next changes of files."""
         self.disk.crash_at = self.disk.calls + changes
 
     def _bury(self) -> None:
-        """All its tasks have ended."""
-        if self.server is not None and self.server.log_manager is not None:
-            self.server.log_manager._unlock()
-        self.has_started = False
-        self.server = self.session = None
+        """All its tasks were unwound."""
+        if self._server is not None and self._server.log_manager is not None:
+            self._server.log_manager._unlock()
+        self._is_gone()
         self.disk.revive(power_cut=False)
-
-    @property
-    def log_manager(self) -> LogManager:
-        assert self.server is not None and self.server.log_manager is not None
-        return self.server.log_manager

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tests.simulation.runtime import SimulatedRuntime
-from tests.simulation.scheduler import SECOND, Scheduler, Task
+from tests.simulation.scheduler import SECOND, Scheduler, SimulatedTask
 
 WINDOW = 64 * 1024
 """So many bytes at most are under way or not read, in each direction of a connection."""
@@ -34,16 +34,16 @@ class Link:
         self.held: list[Callable[[], object]] = []
 
 
-class Pipe:
+class Direction:
     """One direction of a connection: what is under way, and what has arrived and is not read."""
 
-    def __init__(self, network: Network, source: str, target: str, name: str) -> None:
+    def __init__(self, network: SimulatedNetwork, source: str, target: str, name: str) -> None:
         self.arrived = bytearray()
         self.under_way = 0
         self.has_ended = False  # the reader sees the end after what has arrived
         self.is_reset = False  # the reader gets an error
-        self.readers: list[Task] = []
-        self.writers: list[Task] = []
+        self.readers: list[SimulatedTask] = []
+        self.writers: list[SimulatedTask] = []
         self.on_end: Callable[[], object] | None = None
         self.name = name
         self._network = network
@@ -66,11 +66,11 @@ class Pipe:
 
     def end(self, *, reset: bool = False) -> None:
         """Have the reader see the end, or an error."""
-        self._send(partial(self._end, reset))
+        self._send(partial(self.ended, reset))
 
     def cut(self) -> None:
         """Nothing that is under way arrives any more; the reader gets an error at once."""
-        self._end(True)
+        self.ended(True)
 
     def _send(self, act: Callable[[], object]) -> None:
         self._queue.append(act)
@@ -102,7 +102,7 @@ class Pipe:
         self._network.scheduler.note(f"{len(data)} bytes, crc {zlib.crc32(data):08x}", self.name)
         self._wake(self.readers)
 
-    def _end(self, reset: bool) -> None:
+    def ended(self, reset: bool) -> None:
         if self.has_ended:
             return
         self._network.scheduler.note("is reset" if reset else "ends", self.name)
@@ -116,7 +116,7 @@ class Pipe:
         """Some of what had arrived was read."""
         self._wake(self.writers)
 
-    def _wake(self, tasks: list[Task]) -> None:
+    def _wake(self, tasks: list[SimulatedTask]) -> None:
         waiting = list(tasks)
         tasks.clear()
         for task in waiting:
@@ -130,7 +130,11 @@ class SimulatedSocket:
     """
 
     def __init__(
-        self, runtime: SimulatedRuntime, incoming: Pipe, outgoing: Pipe, timeout: float | None
+        self,
+        runtime: SimulatedRuntime,
+        incoming: Direction,
+        outgoing: Direction,
+        timeout: float | None,
     ) -> None:
         self.incoming = incoming
         self.outgoing = outgoing
@@ -178,7 +182,7 @@ class SimulatedSocket:
         if self._is_closed:
             raise OSError(9, "Bad file descriptor")
 
-    def _wait(self, tasks: list[Task], what: str) -> None:
+    def _wait(self, tasks: list[SimulatedTask], what: str) -> None:
         what = f"{what} of {self.incoming.name}"
         if not self._runtime.wait_among(tasks, what, self._timeout):
             raise TimeoutError(f"no {what} in time")
@@ -189,14 +193,14 @@ class SimulatedSocket:
         """Both directions, whatever ``how`` says."""
         if not self._runtime.is_dead and not self.outgoing.has_ended:
             self.outgoing.end()
-            self.incoming._end(False)
+            self.incoming.ended(False)
 
     def close(self) -> None:
         self.shutdown(2)
         self._is_closed = True
 
 
-class Listener:
+class Acceptor:
     """A process that accepts connections. ``accept`` is called with each and the peer's address; it
     must not wait."""
 
@@ -207,15 +211,21 @@ class Listener:
         self.accept = accept
 
 
-class Connection:
+class SimulatedConnection:
     """Two pipes between the processes of two runtimes."""
 
-    def __init__(self, network: Network, client: SimulatedRuntime, server: SimulatedRuntime) -> None:
+    def __init__(
+        self, network: SimulatedNetwork, client: SimulatedRuntime, server: SimulatedRuntime
+    ) -> None:
         self.ends = (client, server)
         network.connections += 1
         number = network.connections
-        self.there = Pipe(network, client.name, server.name, f"{client.name}>{server.name}#{number}")
-        self.back = Pipe(network, server.name, client.name, f"{server.name}>{client.name}#{number}")
+        self.there = Direction(
+            network, client.name, server.name, f"{client.name}>{server.name}#{number}"
+        )
+        self.back = Direction(
+            network, server.name, client.name, f"{server.name}>{client.name}#{number}"
+        )
 
     @property
     def is_over(self) -> bool:
@@ -226,22 +236,22 @@ class Connection:
         self.back.cut()
 
 
-class Network:
+class SimulatedNetwork:
     """All hosts and what is between them."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self.scheduler = scheduler
         self.connections = 0
-        self._listeners: dict[tuple[str, int], Listener] = {}
+        self._listeners: dict[tuple[str, int], Acceptor] = {}
         self._links: dict[tuple[str, str], Link] = {}
-        self._live: list[Connection] = []
+        self._live: list[SimulatedConnection] = []
 
     def link(self, source: str, target: str) -> Link:
         return self._links.setdefault((source, target), Link())
 
     # Listening and connecting
 
-    def listen(self, port: int, listener: Listener) -> None:
+    def listen(self, port: int, listener: Acceptor) -> None:
         """Raises OSError if the port is in use."""
         address = (listener.runtime.name, port)
         known = self._listeners.get(address)
@@ -249,7 +259,7 @@ class Network:
             raise OSError(98, f"Address already in use: {address}")
         self._listeners[address] = listener
 
-    def stop_listening(self, port: int, listener: Listener) -> None:
+    def stop_listening(self, port: int, listener: Acceptor) -> None:
         if self._listeners.get((listener.runtime.name, port)) is listener:
             del self._listeners[listener.runtime.name, port]
 
@@ -259,9 +269,7 @@ class Network:
         """As kafka08.runtime.SocketConnector: a way there and a way back."""
         there, back = self.link(runtime.name, host), self.link(host, runtime.name)
         scheduler = self.scheduler
-        latency = scheduler.rng.randint(
-            there.fastest + back.fastest, there.slowest + back.slowest
-        )
+        latency = scheduler.rng.randint(there.fastest + back.fastest, there.slowest + back.slowest)
         if latency >= timeout * SECOND or there.is_down or back.is_down:
             runtime.sleep(timeout)
             raise TimeoutError(f"{host}:{port} does not answer")
@@ -269,7 +277,7 @@ class Network:
         listener = self._listeners.get((host, port))
         if listener is None or listener.runtime.is_dead:
             raise ConnectionRefusedError(111, f"Connection refused: {host}:{port}")
-        made = Connection(self, runtime, listener.runtime)
+        made = SimulatedConnection(self, runtime, listener.runtime)
         self._live = [each for each in self._live if not each.is_over]
         self._live.append(made)
         scheduler.note(f"connects to {host}:{port}")
@@ -294,7 +302,9 @@ class Network:
                 send()
 
     def heal_all(self) -> None:
-        for source, target in self._links:
+        """Every way is up and fast."""
+        for (source, target), link in self._links.items():
+            link.fastest, link.slowest = _FASTEST, _SLOWEST
             self.heal(source, target)
 
     def cut_one(self) -> None:
@@ -312,6 +322,6 @@ class Network:
             if runtime in each.ends and not each.is_over:
                 outgoing = each.there if each.ends[0] is runtime else each.back
                 incoming = each.back if each.ends[0] is runtime else each.there
-                incoming._end(True)
+                incoming.ended(True)
                 if not silently:
                     outgoing.end(reset=True)

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
-from kafka08.runtime import Empty, Full, Socket
-from tests.simulation.scheduler import SECOND, Killed, Process, Scheduler, Task
+from kafka08.runtime import Clock, Empty, Full, Socket
+from tests.simulation.scheduler import SECOND, Process, ProcessKilled, Scheduler, SimulatedTask
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class SimulatedClock:
         return max(round(min(seconds, _LONGEST_S) * SECOND / self.rate), 0)
 
 
-def wake_one(scheduler: Scheduler, waiters: list[Task]) -> None:
+def wake_one(scheduler: Scheduler, waiters: list[SimulatedTask]) -> None:
     """Wake the first that still waits, and has not just run out of time."""
     while waiters:
         if scheduler.wake(waiters.pop(0)):
@@ -63,7 +63,7 @@ class SimulatedEvent:
     def __init__(self, runtime: SimulatedRuntime) -> None:
         self._runtime = runtime
         self._flag = False
-        self._waiters: list[Task] = []
+        self._waiters: list[SimulatedTask] = []
 
     def set(self) -> None:
         self._flag = True
@@ -90,9 +90,9 @@ class SimulatedLock:
 
     def __init__(self, runtime: SimulatedRuntime) -> None:
         self._runtime = runtime
-        self._owner: Task | None = None
+        self._owner: SimulatedTask | None = None
         self._depth = 0
-        self._waiters: list[Task] = []
+        self._waiters: list[SimulatedTask] = []
 
     def acquire(self, blocking: bool = True) -> bool:
         me = self._runtime.scheduler.current
@@ -131,12 +131,14 @@ class SimulatedQueue:
         self._runtime = runtime
         self._maxsize = maxsize
         self._items: deque[Any] = deque()
-        self._getters: list[Task] = []
-        self._putters: list[Task] = []
+        self._getters: list[SimulatedTask] = []
+        self._putters: list[SimulatedTask] = []
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
         if self._maxsize:
-            self._await(lambda: len(self._items) < self._maxsize, self._putters, Full, block, timeout)
+            self._await(
+                lambda: len(self._items) < self._maxsize, self._putters, Full, block, timeout
+            )
         self._items.append(item)
         wake_one(self._runtime.scheduler, self._getters)
 
@@ -149,7 +151,7 @@ class SimulatedQueue:
     def _await(
         self,
         ready: Callable[[], bool],
-        waiters: list[Task],
+        waiters: list[SimulatedTask],
         failure: type[Exception],
         block: bool,
         timeout: float | None,
@@ -183,7 +185,8 @@ class SimulatedRuntime:
         self.scheduler = scheduler
         self.name = name
         self.process: Process = scheduler.process(name)
-        self.clock = clock or SimulatedClock(scheduler)
+        self._own_clock = clock or SimulatedClock(scheduler)
+        self.clock: Clock = self._own_clock
         self._network = network
 
     # Life and death
@@ -193,9 +196,9 @@ class SimulatedRuntime:
         return self.process.is_dead
 
     def check(self) -> None:
-        """Raises Killed in a dead process."""
+        """Raises ProcessKilled in a dead process."""
         if self.process.is_dead:
-            raise Killed
+            raise ProcessKilled
 
     def kill(self) -> None:
         """See Process.kill."""
@@ -204,11 +207,11 @@ class SimulatedRuntime:
 
     # kafka08.runtime.Runtime
 
-    def spawn(self, name: str, function: Callable[..., object], *args: object) -> Task:
+    def spawn(self, name: str, function: Callable[..., object], *args: object) -> SimulatedTask:
         return self.process.spawn(name, function, *args)
 
     def sleep(self, seconds: float) -> None:
-        self.scheduler.wait(f"{seconds} s", self.clock.micros(seconds))
+        self.scheduler.wait(f"{seconds} s", self._own_clock.micros(seconds))
 
     def event(self) -> SimulatedEvent:
         return SimulatedEvent(self)
@@ -238,14 +241,14 @@ class SimulatedRuntime:
 
     # For the parts of this package
 
-    def wait_among(self, waiters: list[Task], what: str, timeout: float | None) -> bool:
+    def wait_among(self, waiters: list[SimulatedTask], what: str, timeout: float | None) -> bool:
         """Wait as one of ``waiters``; whoever wakes this task takes it from them. False if
         ``timeout`` seconds passed first."""
         task = self.scheduler.current
         assert task is not None, f"no task may wait here for {what}"
         waiters.append(task)
         try:
-            micros = None if timeout is None else self.clock.micros(timeout)
+            micros = None if timeout is None else self._own_clock.micros(timeout)
             return self.scheduler.wait(what, micros)
         finally:
             if task in waiters:

@@ -25,11 +25,11 @@ STEP = 10
 _SHOWN = 200
 
 
-class Killed(BaseException):
+class ProcessKilled(BaseException):
     """The process of this task is dead. No handler for errors catches it."""
 
 
-class Stuck(AssertionError):
+class Stalled(AssertionError):
     """Tasks wait for what will not happen: a deadlock, or more time than they were given."""
 
 
@@ -60,7 +60,7 @@ class Trace:
         return self._hash.hexdigest()
 
 
-class Timer:
+class PlannedCall:
     """A call at a time, unless it is cancelled first."""
 
     __slots__ = ("act",)
@@ -79,33 +79,33 @@ class Process:
     def __init__(self, scheduler: Scheduler, name: str) -> None:
         self.name = name
         self.is_dead = False
-        self.tasks: dict[int, Task] = {}
-        self.failed: Callable[[Task, BaseException], object] = _fail
-        self._scheduler = scheduler
+        self.tasks: dict[int, SimulatedTask] = {}
+        self.failed: Callable[[SimulatedTask, BaseException], object] = _fail
+        self.scheduler = scheduler
 
-    def spawn(self, name: str, function: Callable[..., object], *args: object) -> Task:
+    def spawn(self, name: str, function: Callable[..., object], *args: object) -> SimulatedTask:
         if self.is_dead:
-            raise Killed
-        return self._scheduler.spawn(self, name, function, *args)
+            raise ProcessKilled
+        return self.scheduler.spawn(self, name, function, *args)
 
     def kill(self) -> None:
         """End all tasks, as by kill -9: none of them takes another step.
 
         What waits in ``finally`` and ``with`` is unwound, so that memory and descriptors are freed;
-        every wait of a dead process raises Killed, and what else could leave a trace in the world
-        (disks, sockets) must refuse a dead process. If one of its own tasks calls this, it must
-        raise Killed or the like next.
+        every wait of a dead process raises ProcessKilled, and what else could leave a trace in the
+        world (disks, sockets) must refuse a dead process. If one of its own tasks calls this, it
+        must raise ProcessKilled or the like next.
         """
         if not self.is_dead:
             self.is_dead = True
-            self._scheduler.bury(self)
+            self.scheduler.bury(self)
 
 
-def _fail(task: Task, error: BaseException) -> None:
+def _fail(task: SimulatedTask, error: BaseException) -> None:
     raise TaskFailed(f"{task} failed: {error!r}") from error
 
 
-class Task:
+class SimulatedTask:
     """kafka08.runtime.TaskHandle. ``waits_for`` says what, None while it can run."""
 
     def __init__(self, process: Process, number: int, name: str, run: Callable[[], object]) -> None:
@@ -114,13 +114,13 @@ class Task:
         self.number = number
         self.waits_for: str | None = None
         self.has_ended = False
-        self.joiners: list[Task] = []
+        self.joiners: list[SimulatedTask] = []
         self.timed_out = False
         self.greenlet: Any = greenlet.greenlet(run)
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait for the end; False if ``timeout`` seconds passed first."""
-        return self.process._scheduler.join(self, timeout)
+        return self.process.scheduler.join(self, timeout)
 
     def __str__(self) -> str:
         return f"{self.process.name}/{self.name}#{self.number}"
@@ -134,11 +134,11 @@ class Scheduler:
         self.rng = random.Random(seed)
         self.now = 0
         self.trace = trace or Trace()
-        self.current: Task | None = None
+        self.current: SimulatedTask | None = None
         self.steps = 0
         self._main = greenlet.getcurrent()
-        self._ready: list[Task] = []
-        self._timers: list[tuple[int, int, Timer]] = []
+        self._ready: list[SimulatedTask] = []
+        self._timers: list[tuple[int, int, PlannedCall]] = []
         self._numbers = 0
         self._unburied: list[Process] = []
         self._error: BaseException | None = None
@@ -153,13 +153,13 @@ class Scheduler:
 
     # Time
 
-    def at(self, when: int, act: Callable[[], object]) -> Timer:
+    def at(self, when: int, act: Callable[[], object]) -> PlannedCall:
         """Call ``act`` then, outside of tasks: it must not wait."""
-        timer = Timer(act)
+        timer = PlannedCall(act)
         heapq.heappush(self._timers, (max(when, self.now), self._number(), timer))
         return timer
 
-    def after(self, micros: int, act: Callable[[], object]) -> Timer:
+    def after(self, micros: int, act: Callable[[], object]) -> PlannedCall:
         return self.at(self.now + micros, act)
 
     # Tasks
@@ -169,17 +169,21 @@ class Scheduler:
 
     def spawn(
         self, process: Process, name: str, function: Callable[..., object], *args: object
-    ) -> Task:
-        task = Task(process, self._number(), name, lambda: self._live(task, function, args))
+    ) -> SimulatedTask:
+        task = SimulatedTask(
+            process, self._number(), name, lambda: self._live(task, function, args)
+        )
         task.greenlet.parent = self._main
         process.tasks[task.number] = task
         self._ready.append(task)
         return task
 
-    def _live(self, task: Task, function: Callable[..., object], args: tuple[object, ...]) -> None:
+    def _live(
+        self, task: SimulatedTask, function: Callable[..., object], args: tuple[object, ...]
+    ) -> None:
         try:
             function(*args)
-        except (Killed, greenlet.GreenletExit):
+        except (ProcessKilled, greenlet.GreenletExit):
             pass
         except BaseException as error:
             if not task.process.is_dead:
@@ -193,7 +197,7 @@ class Scheduler:
             for joiner in task.joiners:
                 self.wake(joiner)
 
-    def join(self, task: Task, timeout: float | None) -> bool:
+    def join(self, task: SimulatedTask, timeout: float | None) -> bool:
         if not task.has_ended and task is not self.current:
             assert self.current is not None, f"{task} is joined by no task"
             task.joiners.append(self.current)
@@ -207,7 +211,7 @@ class Scheduler:
         task = self.current
         assert task is not None, f"no task may wait here for {what}"
         if task.process.is_dead:
-            raise Killed
+            raise ProcessKilled
         task.timed_out = False
         task.waits_for = what
         timer = None if micros is None else self.after(micros, partial(self._time_out, task))
@@ -218,7 +222,7 @@ class Scheduler:
                 timer.cancel()
         return not task.timed_out
 
-    def wake(self, task: Task) -> bool:
+    def wake(self, task: SimulatedTask) -> bool:
         """Let a task that waits run again; False if it does not wait."""
         if task.waits_for is None or task.process.is_dead:
             return False
@@ -226,7 +230,7 @@ class Scheduler:
         self._ready.append(task)
         return True
 
-    def _time_out(self, task: Task) -> None:
+    def _time_out(self, task: SimulatedTask) -> None:
         task.timed_out = self.wake(task)
 
     def bury(self, process: Process) -> None:
@@ -240,7 +244,7 @@ class Scheduler:
             for task in list(process.tasks.values()):
                 if task.greenlet:  # it has begun
                     self.current = task
-                    task.greenlet.throw(Killed)
+                    task.greenlet.throw(ProcessKilled)
                 self.current = None
                 process.tasks.pop(task.number, None)
 
@@ -249,20 +253,20 @@ class Scheduler:
     def run(self, done: Callable[[], bool], *, seconds: float) -> None:
         """Run until ``done``, which is asked after every step.
 
-        Raises Stuck after so much virtual time, or if nothing can happen any more; and the error
+        Raises Stalled after so much virtual time, or if nothing can happen any more; and the error
         of a task that failed.
         """
         until = self.now + round(seconds * SECOND)
         while not done():
             if self.now >= until:
-                raise Stuck(f"not done after {seconds} s\n{self.describe()}")
-            if not self.step():
-                raise Stuck(f"nothing can happen any more\n{self.describe()}")
+                raise Stalled(f"not done after {seconds} s\n{self.describe()}")
+            if not self.step(until):
+                raise Stalled(f"nothing can happen any more\n{self.describe()}")
 
     def run_for(self, seconds: float) -> None:
         """Run for so long, or until nothing can happen any more."""
         end = self.now + round(seconds * SECOND)
-        while self.now < end and self.step():
+        while self.now < end and self.step(end):
             pass
 
     def end(self) -> None:
@@ -270,12 +274,12 @@ class Scheduler:
         self._unwind()
         self._fire()
 
-    def step(self) -> bool:
-        """One step of one task, or of time; False if neither is possible."""
+    def step(self, until: int | None = None) -> bool:
+        """One step of one task, or of time, at most ``until`` then; False if nothing can happen."""
         self._unwind()
         self._fire()
         if not self._ready:
-            return self._move_on()
+            return self._move_on(until)
         ready = self._ready
         at = self.rng.randrange(len(ready))
         ready[at], ready[-1] = ready[-1], ready[at]
@@ -298,12 +302,15 @@ class Scheduler:
             if act is not None:
                 act()
 
-    def _move_on(self) -> bool:
+    def _move_on(self, until: int | None) -> bool:
         timers = self._timers
         while timers and timers[0][2].act is None:
             heapq.heappop(timers)
         if not timers:
             return False
+        if until is not None and timers[0][0] > until:
+            self.now = until
+            return True
         self.now = max(self.now, timers[0][0])
         self._fire()
         return True

@@ -20,13 +20,13 @@ from kafka08.network.server import ConnectionClosed, Login
 from kafka08.protocol.framing import FrameDecoder
 from kafka08.server.requests.listeners import Listening
 from kafka08.settings.broker import BrokerConfig
-from tests.simulation.network import Listener, Network, SimulatedSocket
+from tests.simulation.network import Acceptor, SimulatedNetwork, SimulatedSocket
 from tests.simulation.runtime import SimulatedRuntime
 
 logger = logging.getLogger("kafka.network.Processor")
 
 
-class Served(NamedTuple):
+class Accepted(NamedTuple):
     """A connection that was accepted."""
 
     sock: SimulatedSocket
@@ -37,7 +37,12 @@ class SimulatedServer:
     """Accepts from ``start`` to ``stop``."""
 
     def __init__(
-        self, runtime: SimulatedRuntime, network: Network, port: int, name: str, max_bytes: int
+        self,
+        runtime: SimulatedRuntime,
+        network: SimulatedNetwork,
+        port: int,
+        name: str,
+        max_bytes: int,
     ) -> None:
         self.ports = [port]
         self.memory = RequestMemory(UNBOUNDED)
@@ -45,9 +50,9 @@ class SimulatedServer:
         self._network = network
         self._name = name
         self._max_bytes = max_bytes
-        self._served: dict[int, Served] = {}
+        self._served: dict[int, Accepted] = {}
         self._numbers = 0
-        self._listener: Listener | None = None
+        self._listener: Acceptor | None = None
         self._none_left = runtime.event()
 
     @property
@@ -60,7 +65,7 @@ class SimulatedServer:
 
     def start(self, handle: Handle, logins: Mapping[str, Login] | None = None) -> None:
         assert not logins, "there are no logins in a simulation"
-        self._listener = Listener(self._runtime, partial(self._accept, handle))
+        self._listener = Acceptor(self._runtime, partial(self._accept, handle))
         self._network.listen(self.ports[0], self._listener)
 
     def stop(self) -> None:
@@ -77,11 +82,11 @@ class SimulatedServer:
 
     def _accept(self, handle: Handle, sock: SimulatedSocket, address: str) -> None:
         self._numbers += 1
-        served = self._served[self._numbers] = Served(sock, Peer(address, listener=self._name))
+        served = self._served[self._numbers] = Accepted(sock, Peer(address, listener=self._name))
         sock.incoming.on_end = served.peer.end
         self._runtime.spawn(f"serve {address}", self._serve, self._numbers, served, handle)
 
-    def _serve(self, number: int, served: Served, handle: Handle) -> None:
+    def _serve(self, number: int, served: Accepted, handle: Handle) -> None:
         try:
             self._serve_all(served, handle)
         except ConnectionClosed as error:
@@ -98,7 +103,7 @@ class SimulatedServer:
             if not self._served:
                 self._none_left.set()
 
-    def _serve_all(self, served: Served, handle: Handle) -> None:
+    def _serve_all(self, served: Accepted, handle: Handle) -> None:
         sock, peer = served
         current_peer.set(peer)
         decoder = FrameDecoder(self._max_bytes)
@@ -119,7 +124,9 @@ class SimulatedServer:
 class SimulatedListening(Listening):
     """Listens on the simulated network, on one PLAINTEXT listener."""
 
-    def __init__(self, network: Network, config: BrokerConfig, runtime: SimulatedRuntime) -> None:
+    def __init__(
+        self, network: SimulatedNetwork, config: BrokerConfig, runtime: SimulatedRuntime
+    ) -> None:
         super().__init__(config, runtime)
         self._simulated = runtime
         self._network = network

@@ -1,27 +1,58 @@
-"""The sessions of simulated processes in ZooKeeper.
+"""ZooKeeper for simulated processes: a tree in memory, whose sessions end with their processes.
 
-Calls take time, and end with their process. A process that dies leaves its session, which
-ZooKeeper ends after its timeout.
+Calls take time. A process that dies leaves its session, which ends after its timeout.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 from tests.fakes.zookeeper import FakeZooKeeper, Session, Watches
 from tests.simulation.runtime import SimulatedRuntime
 from tests.simulation.scheduler import SECOND
+from zk.client import ZkClient
 
 _CALLS = frozenset(
-    "children children_if_exists children_of_all close conditional_set create create_or_set delete "
-    "delete_if_exists delete_recursive ensure_path exists get get_all get_if_exists multi set "
-    "start sync".split()
-)
+    (
+        "children", "children_if_exists", "children_of_all", "close", "conditional_set", "create",
+        "create_or_set", "delete", "delete_if_exists", "delete_recursive", "ensure_path", "exists",
+        "get", "get_all", "get_if_exists", "multi", "set", "sync",
+    )
+)  # fmt: skip
 _SLOWEST_MICROS = 2_000
 
 
-class OrderedZooKeeper(FakeZooKeeper):
+class SimulatedSessions:
+    """The sessions of all processes, and what ZooKeeper has."""
+
+    def __init__(self) -> None:
+        self._tree = OrderedTree()
+        self._of: dict[SimulatedRuntime, list[Session]] = {}
+
+    def connect(self, runtime: SimulatedRuntime, timeout_ms: int = 6000) -> ZkClient:
+        """A session of a process."""
+        session = Session(self._tree)
+        session.session_timeout_ms = timeout_ms
+        self._of.setdefault(runtime, []).append(session)
+        return cast(ZkClient, SlowSession(runtime, session))
+
+    def died(self, runtime: SimulatedRuntime) -> None:
+        """A process has died: its sessions end after their timeouts."""
+        for session in self._of.pop(runtime, ()):
+            if not session.closed:
+                session.closed = True
+                micros = session.session_timeout_ms * SECOND // 1000
+                runtime.scheduler.after(micros, partial(self._tree.end_session, session.session_id))
+
+    def data(self, path: str) -> bytes | None:
+        """Of a node, None if it does not exist; as ZooKeeper has it now."""
+        node = self._tree.nodes.get(path)
+        return None if node is None else node.data
+
+
+class OrderedTree(FakeZooKeeper):
     """Tells watches in the order in which they were set."""
 
     def watch(self, path: str, watch: Callable[[Any], None] | None, *, children: bool) -> None:
@@ -33,13 +64,12 @@ class OrderedZooKeeper(FakeZooKeeper):
         super()._fire({path: watches.pop(path, set())}, path, kind)
 
 
-class SessionOf:
-    """zk.client.ZkClient for the process of ``runtime``."""
+class SlowSession:
+    """zk.client.ZkClient for the process of ``runtime``: its calls wait, and end with it."""
 
-    def __init__(self, runtime: SimulatedRuntime, zookeeper: FakeZooKeeper) -> None:
+    def __init__(self, runtime: SimulatedRuntime, session: Session) -> None:
         self._runtime = runtime
-        self._zookeeper = zookeeper
-        self._session = Session(zookeeper)
+        self._session = session
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._session, name)
@@ -47,26 +77,15 @@ class SessionOf:
             return found
 
         def call(*args: Any, **more: Any) -> Any:
-            where = args[0] if args and isinstance(args[0], str) else ""
-            self._pause(f"zookeeper {name} {where}")
+            path = args[0] if args and isinstance(args[0], str) else ""
+            self._pause(f"ZooKeeper, {name} {path}")
             try:
                 return found(*args, **more)
             finally:
-                self._pause("")
+                self._pause(f"the answer of ZooKeeper, {name} {path}")
 
         return call
 
     def _pause(self, what: str) -> None:
-        runtime = self._runtime
-        runtime.check()
-        if what:
-            runtime.scheduler.note(what)
-        runtime.scheduler.wait("ZooKeeper", runtime.scheduler.rng.randrange(_SLOWEST_MICROS))
-
-    def abandon(self) -> None:
-        """The process has died."""
-        if not self._session.closed:
-            session, server = self._session, self._zookeeper
-            session.closed = True
-            micros = session.session_timeout_ms * SECOND // 1000
-            self._runtime.scheduler.after(micros, lambda: server.end_session(session.session_id))
+        scheduler = self._runtime.scheduler
+        scheduler.wait(what, scheduler.rng.randrange(_SLOWEST_MICROS))

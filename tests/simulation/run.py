@@ -1,0 +1,202 @@
+"""A run: brokers, a producer with acks -1, a consumer, and faults that the seed chooses.
+
+``python -m tests.simulation.run SEED [FAULTS [BROKERS]]`` prints what it came to, with the hash of
+its trace. Faults end, then all brokers are started, and within a time everything must be as was
+promised: see ``SimulatedRun.settle``.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from kafka08.admin import create_topic_with_assignment
+from tests.simulation import checks
+from tests.simulation.broker import SimulatedBroker
+from tests.simulation.clients import Ledger, WireClient, WireConsumer, WireProducer
+from tests.simulation.scheduler import SECOND, Trace
+from tests.simulation.world import SimulatedWorld
+
+TOPIC = "t"
+PARTITIONS = 2
+_PATIENCE_SECONDS = 120
+_USAGE = "python -m tests.simulation.run [-t] SEED [FAULTS [BROKERS]]"
+_FAULTS = {
+    "kill": 3,
+    "kill_at_a_change": 4,
+    "restart": 1,
+    "cut": 3,
+    "part": 3,
+    "slow_down": 1,
+    "jump": 1,
+    "start": 3,
+}
+
+
+class RunOutcome(NamedTuple):
+    """``steps``: of tasks; ``seconds``: virtual time; ``faults``: how often each came."""
+
+    hash: str
+    acknowledged: int
+    seen: int
+    steps: int
+    seconds: float
+    faults: dict[str, int]
+
+
+class SimulatedRun:
+    """One run in an empty directory."""
+
+    def __init__(
+        self, directory: Path, seed: int, *, count: int, trace: Trace | None = None
+    ) -> None:
+        self.world = SimulatedWorld(directory, seed, count=count, trace=trace)
+        self.ledger = Ledger()
+        self.faults: Counter[str] = Counter()
+        self._rng = self.world.scheduler.rng
+        self._choices = [name for name, weight in _FAULTS.items() for _ in range(weight)]
+
+    def run(self, faults: int) -> RunOutcome:
+        """Raises AssertionError, with the end of the trace, if a promise was broken or something
+        does not end in time."""
+        scheduler = self.world.scheduler
+        try:
+            with self.world:
+                self._run(faults)
+        except Exception as error:
+            alive = [each.runtime.process for each in self.world.brokers.values()]
+            raise AssertionError(f"{error!r}\n{scheduler.describe(*alive)}") from error
+        return RunOutcome(
+            scheduler.trace.hash,
+            len(self.ledger.acknowledged),
+            len(self.ledger.seen),
+            scheduler.steps,
+            scheduler.now / SECOND,
+            dict(sorted(self.faults.items())),
+        )
+
+    def _run(self, faults: int) -> None:
+        world = self.world
+        world.start()
+        self._create_topic()
+        hosts = [each.host for each in world.brokers.values()]
+        producer = WireProducer(world.client("producer"), hosts, TOPIC, self.ledger)
+        consumer = WireConsumer(world.client("consumer"), hosts, TOPIC, self.ledger)
+        producer.start()
+        consumer.start()
+        self._await(lambda: len(self.ledger.acknowledged) > 10)
+        for _ in range(faults):
+            world.scheduler.run_for(self._rng.choice((0.05, 0.5, 5.0)) * self._rng.random())
+            self._fault()
+        self.settle()
+        self._stop_client(producer)
+        self._await(lambda: not self.ledger.lost)
+        self._stop_client(consumer)
+        self._await(lambda: checks.is_replicated(world, TOPIC))
+        for broker in world.brokers.values():
+            self._stop(broker)
+
+    def _await(self, done: Callable[[], bool]) -> None:
+        self.world.scheduler.run(done, seconds=_PATIENCE_SECONDS)
+
+    def _create_topic(self) -> None:
+        runtime = self.world.client("admin")
+        brokers = sorted(self.world.brokers)
+        assignment = {
+            number: [brokers[(number + at) % len(brokers)] for at in range(len(brokers))]
+            for number in range(PARTITIONS)
+        }
+        session = self.world.sessions.connect(runtime)
+        task = runtime.spawn("create", create_topic_with_assignment, session, TOPIC, assignment)
+        self._await(lambda: task.has_ended)
+
+    def _stop_client(self, client: WireClient) -> None:
+        client.stopping = True
+        self._await(lambda: client.has_stopped)
+
+    def _stop(self, broker: SimulatedBroker) -> None:
+        task = broker.stop()
+        self._await(lambda: task.has_ended)
+        left = [str(each) for each in broker.runtime.process.tasks.values()]
+        assert not left, f"{broker.host} has stopped and leaves {left}"
+
+    def settle(self) -> None:
+        """End all faults and wait until each partition has its leader and its whole isr."""
+        world = self.world
+        world.network.heal_all()
+        for broker in world.brokers.values():
+            broker.disk.crash_at = -1
+        self._await(lambda: not any(each.is_ending for each in world.brokers.values()))
+        for broker in world.brokers.values():
+            if not broker.is_running:
+                broker.start()
+        self._await(lambda: all(each.has_started for each in world.brokers.values()))
+        self._await(lambda: checks.is_at_rest(world, TOPIC))
+
+    # Faults
+
+    def _fault(self) -> None:
+        name = self._rng.choice(self._choices)
+        self.world.scheduler.note(name, "fault")
+        self.faults[name] += 1
+        getattr(self, f"_{name}")(self._rng.choice(list(self.world.brokers.values())))
+
+    def _start(self, broker: SimulatedBroker) -> None:
+        for each in self.world.brokers.values():
+            if not each.is_running:
+                each.start()
+
+    def _kill(self, broker: SimulatedBroker) -> None:
+        broker.kill()
+
+    def _kill_at_a_change(self, broker: SimulatedBroker) -> None:
+        broker.kill_at(self._rng.randint(1, 30))
+
+    def _restart(self, broker: SimulatedBroker) -> None:
+        if broker.has_started and not broker.is_ending:
+            broker.stop()
+
+    def _cut(self, broker: SimulatedBroker) -> None:
+        self.world.network.cut_one()
+
+    def _ways(self, broker: SimulatedBroker) -> tuple[str, str]:
+        """From the broker to another host, or back."""
+        hosts = [each.host for each in self.world.brokers.values() if each is not broker]
+        other = self._rng.choice([*hosts, "producer", "consumer"])
+        return (broker.host, other) if self._rng.random() < 0.5 else (other, broker.host)
+
+    def _part(self, broker: SimulatedBroker) -> None:
+        """For some seconds nothing arrives on one way."""
+        source, target = self._ways(broker)
+        network = self.world.network
+        network.partition(source, target)
+        length = self._rng.randrange(10 * SECOND)
+        self.world.scheduler.after(length, lambda: network.heal(source, target))
+
+    def _slow_down(self, broker: SimulatedBroker) -> None:
+        """One way takes long from now on."""
+        link = self.world.network.link(*self._ways(broker))
+        link.slowest = self._rng.choice((2_000, 100_000, 1_000_000))
+
+    def _jump(self, broker: SimulatedBroker) -> None:
+        broker.clock.jump(self._rng.randint(-600_000, 600_000))
+
+
+def main(argv: list[str]) -> int:
+    trace = Trace(print if "-t" in argv else None)
+    numbers = [int(each) for each in argv if each != "-t"]
+    if not 0 < len(numbers) < 4:
+        print(_USAGE)
+        return 1
+    seed, faults, count = [*numbers, *(0, 20, 2)[len(numbers) :]]
+    with tempfile.TemporaryDirectory() as directory:
+        print(SimulatedRun(Path(directory), seed, count=count, trace=trace).run(faults))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

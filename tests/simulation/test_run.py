@@ -1,0 +1,58 @@
+"""Whole clusters on simulated time: nothing acknowledged is lost, and a seed gives the same run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from kafka08.cluster.partition import Partition
+from tests.simulation.run import RunOutcome, SimulatedRun
+from tests.simulation.world import SimulatedWorld
+
+
+def run(directory: Path, seed: int, count: int, faults: int) -> RunOutcome:
+    directory.mkdir()
+    return SimulatedRun(directory, seed, count=count).run(faults)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_cluster_without_faults(tmp_path: Path, count: int) -> None:
+    outcome = run(tmp_path / "disks", 1, count, faults=0)
+    assert outcome.acknowledged == outcome.seen > 10
+
+
+def test_a_seed_gives_the_same_run_twice(tmp_path: Path) -> None:
+    first = run(tmp_path / "first", 5, 2, faults=10)
+    assert first == run(tmp_path / "second", 5, 2, faults=10)
+    assert first.hash != run(tmp_path / "third", 6, 2, faults=10).hash
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nothing_acknowledged_is_lost(tmp_path: Path, seed: int) -> None:
+    outcome = run(tmp_path / "disks", seed, 3, faults=25)
+    assert outcome.acknowledged <= outcome.seen
+    assert sum(outcome.faults.values()) == 25
+
+
+@pytest.mark.parametrize("changes", [1, 5, 12])
+def test_a_broker_may_die_while_it_starts(tmp_path: Path, changes: int) -> None:
+    with SimulatedWorld(tmp_path, 3, count=1) as world:
+        broker = world.brokers[1]
+        broker.kill_at(changes)
+        broker.start()
+        world.scheduler.run(lambda: not broker.is_running, seconds=30)
+        world.start()
+        task = broker.stop()
+        world.scheduler.run(lambda: task.has_ended, seconds=60)
+        assert not broker.runtime.process.tasks
+
+
+def test_an_acknowledgement_before_the_isr_has_it_is_found(tmp_path: Path) -> None:
+    early = mock.patch.object(
+        Partition, "check_enough_replicas_reach_offset", lambda self, offset, acks: True
+    )
+    with early, pytest.raises(AssertionError, match=r"acknowledged|not done after"):
+        for seed in range(10):
+            run(tmp_path / str(seed), seed, 2, faults=25)
