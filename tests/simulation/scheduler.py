@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 import random
+from bisect import insort
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -126,6 +127,10 @@ class SimulatedTask:
         return f"{self.process.name}/{self.name}#{self.number}"
 
 
+def _number(task: SimulatedTask) -> int:
+    return task.number
+
+
 class Scheduler:
     """``run`` is called by the greenlet that made this. ``rng`` is the one source of chance."""
 
@@ -137,6 +142,8 @@ class Scheduler:
         self.current: SimulatedTask | None = None
         self.steps = 0
         self._main = greenlet.getcurrent()
+        # By number: tasks that are woken together may be woken in an order that is no seed's, as
+        # that of a set.
         self._ready: list[SimulatedTask] = []
         self._timers: list[tuple[int, int, PlannedCall]] = []
         self._numbers = 0
@@ -227,7 +234,7 @@ class Scheduler:
         if task.waits_for is None or task.process.is_dead:
             return False
         task.waits_for = None
-        self._ready.append(task)
+        insort(self._ready, task, key=_number)
         return True
 
     def _time_out(self, task: SimulatedTask) -> None:
@@ -280,10 +287,7 @@ class Scheduler:
         self._fire()
         if not self._ready:
             return self._move_on(until)
-        ready = self._ready
-        at = self.rng.randrange(len(ready))
-        ready[at], ready[-1] = ready[-1], ready[at]
-        self.current = task = ready.pop()
+        self.current = task = self._ready.pop(self.rng.randrange(len(self._ready)))
         self.steps += 1
         self.trace.add(self.now, str(task), "runs")
         self.now += STEP
