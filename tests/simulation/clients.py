@@ -28,6 +28,7 @@ PORT = 9092
 _PAUSE_SECONDS = 0.1
 _TIMEOUT_MS = 3_000
 _FETCH_BYTES = 4_000
+_REFRESH = 0.02
 
 
 class MessagePlace(NamedTuple):
@@ -117,7 +118,8 @@ class WireClient:
         """Work until ``stopping``."""
         while not self.stopping:
             try:
-                if not self._knows_all:
+                # Brokers that have just started may not know of all partitions.
+                if not self._knows_all or self._rng.random() < _REFRESH:
                     self._find_leaders()
                 if self._leaders:
                     self.work()

@@ -23,6 +23,7 @@ WINDOW = 64 * 1024
 """So many bytes at most are under way or not read, in each direction of a connection."""
 _FASTEST, _SLOWEST = 50, 2_000
 _MOST_PIECES = 3
+_FIRST_RETRY_SECONDS = 1.0
 
 
 class Link:
@@ -266,13 +267,17 @@ class SimulatedNetwork:
     def connect(
         self, runtime: SimulatedRuntime, host: str, port: int, timeout: float
     ) -> SimulatedSocket:
-        """As kafka08.runtime.SocketConnector: a way there and a way back."""
+        """As kafka08.runtime.SocketConnector: a way there and a way back, tried again and again as
+        by TCP while one of them is down."""
         there, back = self.link(runtime.name, host), self.link(host, runtime.name)
         scheduler = self.scheduler
         latency = scheduler.rng.randint(there.fastest + back.fastest, there.slowest + back.slowest)
-        if latency >= timeout * SECOND or there.is_down or back.is_down:
-            runtime.sleep(timeout)
-            raise TimeoutError(f"{host}:{port} does not answer")
+        left, pause = timeout - latency / SECOND, _FIRST_RETRY_SECONDS
+        while there.is_down or back.is_down:
+            runtime.sleep(min(pause, timeout))
+            left, pause = left - pause, 2 * pause
+            if left <= 0:
+                raise TimeoutError(f"{host}:{port} does not answer")
         runtime.sleep(latency / SECOND)
         listener = self._listeners.get((host, port))
         if listener is None or listener.runtime.is_dead:

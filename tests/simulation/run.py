@@ -119,10 +119,10 @@ class SimulatedRun:
         self._await(lambda: client.has_stopped)
 
     def _stop(self, broker: SimulatedBroker) -> None:
-        task = broker.stop()
+        """Nothing of it may stay at work."""
+        task, tasks = broker.stop(), broker.runtime.process.tasks
         self._await(lambda: task.has_ended)
-        left = [str(each) for each in broker.runtime.process.tasks.values()]
-        assert not left, f"{broker.host} has stopped and leaves {left}"
+        self._await(lambda: not tasks)
 
     def settle(self) -> None:
         """End all faults and wait until each partition has its leader and its whole isr."""

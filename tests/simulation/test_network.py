@@ -97,6 +97,8 @@ def test_nobody_listens_or_nobody_answers() -> None:
         with pytest.raises(TimeoutError):
             hosts.connect(2.0)
         assert hosts.scheduler.now - before >= 2 * SECOND
+        hosts.scheduler.after(5 * SECOND, hosts.network.heal_all)
+        hosts.connect(30.0)
 
     hosts.run(talk)
 
