@@ -82,7 +82,7 @@ class SimulatedRun:
     def _run(self, faults: int) -> None:
         world = self.world
         world.start()
-        self._create_topic()
+        self.create_topic(world)
         hosts = [each.host for each in world.brokers.values()]
         producer = WireProducer(world.client("producer"), hosts, TOPIC, self.ledger)
         consumer = WireConsumer(world.client("consumer"), hosts, TOPIC, self.ledger)
@@ -103,16 +103,18 @@ class SimulatedRun:
     def _await(self, done: Callable[[], bool]) -> None:
         self.world.scheduler.run(done, seconds=_PATIENCE_SECONDS)
 
-    def _create_topic(self) -> None:
-        runtime = self.world.client("admin")
-        brokers = sorted(self.world.brokers)
+    @staticmethod
+    def create_topic(world: SimulatedWorld) -> None:
+        """TOPIC, with all brokers as replicas."""
+        runtime = world.client("admin")
+        brokers = sorted(world.brokers)
         assignment = {
             number: [brokers[(number + at) % len(brokers)] for at in range(len(brokers))]
             for number in range(PARTITIONS)
         }
-        session = self.world.sessions.connect(runtime)
+        session = world.sessions.connect(runtime)
         task = runtime.spawn("create", create_topic_with_assignment, session, TOPIC, assignment)
-        self._await(lambda: task.has_ended)
+        world.scheduler.run(lambda: task.has_ended, seconds=_PATIENCE_SECONDS)
 
     def _stop_client(self, client: WireClient) -> None:
         client.stopping = True
