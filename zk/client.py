@@ -12,13 +12,11 @@ import enum
 import logging
 import os
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from kazoo import exceptions as kazoo_errors
-from kazoo.client import KazooClient
 from kazoo.protocol.states import KazooState
 from kazoo.security import ACL, Id
 
@@ -38,7 +36,7 @@ from zk.errors import (
     ZkConnectionError,
     ZkError,
 )
-from zk.handlers import handler
+from zk.handlers import KAZOO, Library
 
 logger = logging.getLogger("org.I0Itec.zkclient.ZkClient")
 connection_logger = logging.getLogger("org.apache.zookeeper.ClientCnxn")
@@ -142,7 +140,7 @@ class ZkClient:
 
     ``gevent``: run on greenlets of the caller's hub. ``call_timeout_ms`` bounds every call,
     default the session timeout. ``create_chroot``: make the chroot's nodes in ``start``.
-    ``access``: TLS, the login and the ACLs of nodes.
+    ``access``: TLS, the login and the ACLs of nodes. ``library``: what the session is made of.
 
     Every call may raise ZkConnectionError, ZkClosedError and SessionExpiredError. A call
     interrupted by a connection loss is repeated; an error of the repeated call has ``after_loss``
@@ -160,6 +158,7 @@ class ZkClient:
         gevent: bool = False,
         create_chroot: bool = True,
         access: NodeAccess = UNSECURED,
+        library: Library = KAZOO,
     ) -> None:
         self.connect = connect
         self.session_timeout_ms = session_timeout_ms
@@ -169,9 +168,10 @@ class ZkClient:
         self._create_chroot = create_chroot
         self._largest_request = _largest_request()
         self._access = access
-        self._handler = handler(gevent, access.context)
+        self._monotonic = library.clock.monotonic
+        self._handler = library.handler(gevent, access.context)
         try:
-            self._zk = KazooClient(
+            self._zk = library.client(
                 hosts=connect,
                 timeout=session_timeout_ms / 1000,
                 handler=self._handler,
@@ -220,7 +220,7 @@ class ZkClient:
         The limit also applies to running calls. After the first call without an answer no call
         waits.
         """
-        self._hurry = _Hurry(time.monotonic(), timeout_s)
+        self._hurry = _Hurry(self._monotonic(), timeout_s)
 
     def close(self) -> bool:
         """End the session and every task of the client. Not for callbacks; may be repeated.
@@ -235,7 +235,7 @@ class ZkClient:
         stopped: list[bool] = []
         task = self._handler.spawn(lambda: stopped.append(self._stop()))
         if connected:
-            task.join(max(0.0, self._remaining(time.monotonic())))
+            task.join(max(0.0, self._remaining(self._monotonic())))
         return stopped == [True] and connected
 
     def _stop(self) -> bool:
@@ -292,7 +292,7 @@ class ZkClient:
 
         ``finish(result, after_loss)`` may replace it or raise.
         """
-        begin = time.monotonic()
+        begin = self._monotonic()
         sessions_lost = self._sessions_lost
         after_loss = False
         while True:
@@ -318,7 +318,7 @@ class ZkClient:
         end = begin + self._call_timeout
         if self._hurry is not None:
             end = min(end, max(begin, self._hurry.since) + self._hurry.timeout)
-        return end - time.monotonic()
+        return end - self._monotonic()
 
     def _give_up(self) -> None:
         if self._hurry is not None:

@@ -1,4 +1,7 @@
-"""The tasks and sockets that kazoo uses: threads or greenlets, and TLS if the session has it."""
+"""The library below a session: kazoo, and the tasks and sockets that it uses.
+
+These are threads or greenlets, and TLS if the session has it. Tests have another library.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ import select
 import socket
 import ssl
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from kazoo.client import KazooClient
 from kazoo.handlers.threading import SequentialThreadingHandler
+
+from kafka08.runtime import Clock, SystemClock
 
 Context = Callable[[], ssl.SSLContext]
 Sockets = Sequence[socket.socket]
@@ -90,3 +96,15 @@ def _greenlet_socket(sock: socket.socket, context: ssl.SSLContext, host: str) ->
 
     secured: socket.socket = SSLSocket(sock=sock, server_hostname=host, _context=context)
     return secured
+
+
+class Library(NamedTuple):
+    """``client`` is called as KazooClient is, with the handler that ``handler(gevent, context)``
+    made; ``clock`` times the calls."""
+
+    client: Callable[..., Any] = KazooClient
+    handler: Callable[[bool, Context | None], Any] = handler
+    clock: Clock = SystemClock()
+
+
+KAZOO = Library()
