@@ -74,9 +74,9 @@ class Event:
         if not self._flag and self._runtime.while_waiting:
             self._runtime.while_waiting.pop(0)()
         if not self._flag:
-            if timeout is None:
-                raise WouldBlock("an event that nobody will set")
-            self._runtime.pass_time(timeout)
+            self._runtime.wait_for(
+                self.is_set, timeout, WouldBlock("an event that nobody will set")
+            )
         return self._flag
 
 
@@ -98,11 +98,9 @@ class Queue:
         self.items.append(item)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        if not self.items and block:
+            self._runtime.wait_for(lambda: bool(self.items), timeout, QueueWait())
         if not self.items:
-            if block and timeout is None:
-                raise QueueWait
-            if block:
-                self._runtime.pass_time(timeout or 0.0)
             raise Empty
         return self.items.popleft()
 
@@ -153,7 +151,8 @@ class FakeRuntime:
     ``slept``: every time that passed, in seconds; ``on_sleep`` is called with each. ``pooled``: the
     names of the functions that ran as blocking calls. ``open_socket`` is given a host and a port;
     without it every connection is refused.
-    ``may_sleep`` False: plain sleeps fail, for code that must react to events only.
+    ``may_sleep`` False: plain sleeps fail, for code that must react to events only. ``world``: what
+    else happens while time passes; it is given what is waited for, and the seconds or None.
     """
 
     def __init__(self, now: float = 1_400_000_000.0) -> None:
@@ -165,6 +164,7 @@ class FakeRuntime:
         self.pooled: list[str] = []
         self.open_socket: Callable[[str, int], Any] | None = None
         self.may_sleep = True
+        self.world: Callable[[Callable[[], bool], float | None], Any] | None = None
 
     def spawn(self, name: str, function: Callable[..., Any], *args: Any) -> Task:
         task = Task(name, function, args)
@@ -194,9 +194,22 @@ class FakeRuntime:
                 rounds += 1
         return rounds
 
+    def wait_for(self, done: Callable[[], bool], timeout: float | None, never: WouldBlock) -> None:
+        """Let ``timeout`` seconds pass, or less if the world gets ``done`` first. Raises ``never``
+        if there is neither."""
+        if self.world is not None:
+            self.world(done, timeout)
+        elif timeout is None:
+            raise never
+        else:
+            self.pass_time(timeout)
+
     def pass_time(self, seconds: float) -> None:
         self.slept.append(seconds)
-        self.clock.advance(seconds)
+        if self.world is not None:
+            self.world(lambda: False, seconds)
+        else:
+            self.clock.advance(seconds)
         if self.on_sleep:
             self.on_sleep(seconds)
 

@@ -27,7 +27,7 @@ PORT = 9092
 
 
 class Surroundings(NamedTuple):
-    """What a broker is in."""
+    """The parts of the world that a broker is in."""
 
     scheduler: Scheduler
     network: SimulatedNetwork

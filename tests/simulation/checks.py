@@ -1,4 +1,4 @@
-"""What must be true of a simulated cluster when faults have ended."""
+"""Checks of a simulated cluster when faults have ended."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class MessagePlace(NamedTuple):
 
 
 class Ledger:
-    """What was acknowledged and what was seen, by place. ``sent``: how many values there were."""
+    """The acknowledged and the seen values, by place. ``sent``: how many values there were."""
 
     def __init__(self) -> None:
         self.acknowledged: dict[MessagePlace, bytes] = {}
@@ -64,7 +64,7 @@ class Ledger:
 
     @property
     def lost(self) -> dict[MessagePlace, bytes]:
-        """What was acknowledged and has not been seen."""
+        """The acknowledged values that have not been seen."""
         return {each: value for each, value in self.acknowledged.items() if each not in self.seen}
 
 

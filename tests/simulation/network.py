@@ -2,7 +2,7 @@
 
 Bytes of one direction of a connection arrive in order, in pieces that the seed cuts. Directions and
 connections overtake each other. A ``Link`` is the way from one host to another: its latency, and
-whether it is down. What is sent over a link that is down arrives when it is up again; if that takes
+whether it is down. Bytes sent over a link that is down arrive when it is up again; if that takes
 too long, the sender's wait runs into its timeout, as with TCP. A connection can be cut, in the
 middle of what is under way. The receiver of bytes that nobody reads makes the sender wait.
 

@@ -112,8 +112,13 @@ class SimulatedRun:
             number: [brokers[(number + at) % len(brokers)] for at in range(len(brokers))]
             for number in range(PARTITIONS)
         }
-        session = world.sessions.connect(runtime)
-        task = runtime.spawn("create", create_topic_with_assignment, session, TOPIC, assignment)
+
+        def create() -> None:
+            session = world.sessions.connect(runtime)
+            create_topic_with_assignment(session, TOPIC, assignment)
+            session.close()
+
+        task = runtime.spawn("create", create)
         world.scheduler.run(lambda: task.has_ended, seconds=_PATIENCE_SECONDS)
 
     def _stop_client(self, client: WireClient) -> None:

@@ -242,7 +242,7 @@ class SimulatedRuntime:
     # For the parts of this package
 
     def wait_among(self, waiters: list[SimulatedTask], what: str, timeout: float | None) -> bool:
-        """Wait as one of ``waiters``; whoever wakes this task takes it from them. False if
+        """Wait as one of ``waiters``; the task that wakes this one takes it from them. False if
         ``timeout`` seconds passed first."""
         task = self.scheduler.current
         assert task is not None, f"no task may wait here for {what}"

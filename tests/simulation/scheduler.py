@@ -39,8 +39,8 @@ class TaskFailed(AssertionError):
 
 
 class Trace:
-    """What happened, in order: a hash of all of it, and the last lines. ``tell`` is called with
-    each line."""
+    """The events of a run, in order: a hash of all of them, and the last lines. ``tell`` is called
+    with each line."""
 
     def __init__(self, tell: Callable[[str], object] | None = None) -> None:
         self.lines = 0
@@ -92,7 +92,7 @@ class Process:
     def kill(self) -> None:
         """End all tasks, as by kill -9: none of them takes another step.
 
-        What waits in ``finally`` and ``with`` is unwound, so that memory and descriptors are freed;
+        Their ``finally`` and ``with`` are unwound, so that memory and descriptors are freed;
         every wait of a dead process raises ProcessKilled, and what else could leave a trace in the
         world (disks, sockets) must refuse a dead process. If one of its own tasks calls this, it
         must raise ProcessKilled or the like next.
@@ -142,8 +142,7 @@ class Scheduler:
         self.current: SimulatedTask | None = None
         self.steps = 0
         self._main = greenlet.getcurrent()
-        # By number: tasks that are woken together may be woken in an order that is no seed's, as
-        # that of a set.
+        # By number: a set may wake tasks in an order that does not come from the seed.
         self._ready: list[SimulatedTask] = []
         self._timers: list[tuple[int, int, PlannedCall]] = []
         self._numbers = 0

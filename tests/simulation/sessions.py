@@ -1,91 +1,51 @@
-"""ZooKeeper for simulated processes: a tree in memory, whose sessions end with their processes.
-
-Calls take time. A process that dies leaves its session, which ends after its timeout.
-"""
+"""ZooKeeper for simulated processes: clients of an ensemble on the scheduler's time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, cast
 
-from tests.fakes.zookeeper import FakeZooKeeper, Session, Watches
 from tests.simulation.runtime import SimulatedRuntime
-from tests.simulation.scheduler import SECOND
+from tests.simulation.scheduler import SECOND, PlannedCall, Scheduler
+from tests.simulation.zookeeper import Ensemble
+from tests.simulation.zookeeper_library import library
 from zk.client import ZkClient
 
-_CALLS = frozenset(
-    (
-        "children", "children_if_exists", "children_of_all", "close", "conditional_set", "create",
-        "create_or_set", "delete", "delete_if_exists", "delete_recursive", "ensure_path", "exists",
-        "get", "get_all", "get_if_exists", "multi", "set", "sync",
-    )
-)  # fmt: skip
-_SLOWEST_MICROS = 2_000
+
+class SecondsOf:
+    """A scheduler in seconds."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+
+    def now(self) -> float:
+        return 1_400_000_000 + self._scheduler.now / SECOND
+
+    def call_later(self, seconds: float, function: Callable[[], object], /) -> PlannedCall:
+        return self._scheduler.after(round(max(seconds, 0.0) * SECOND), function)
 
 
 class SimulatedSessions:
     """The sessions of all processes, and what ZooKeeper has."""
 
-    def __init__(self) -> None:
-        self._tree = OrderedTree()
-        self._of: dict[SimulatedRuntime, list[Session]] = {}
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.ensemble = Ensemble(
+            SecondsOf(scheduler), scheduler.rng, note=lambda line: scheduler.note(line, "zookeeper")
+        )
 
     def connect(self, runtime: SimulatedRuntime, timeout_ms: int = 6000) -> ZkClient:
-        """A session of a process."""
-        session = Session(self._tree)
-        session.session_timeout_ms = timeout_ms
-        self._of.setdefault(runtime, []).append(session)
-        return cast(ZkClient, SlowSession(runtime, session))
+        """A session of a process; waits for it, so only one of its tasks may call this."""
+        client = ZkClient(
+            "zookeeper:2181",
+            session_timeout_ms=timeout_ms,
+            library=library(self.ensemble, runtime, runtime.name),
+        )
+        return client.start()
 
     def died(self, runtime: SimulatedRuntime) -> None:
         """A process has died: its sessions end after their timeouts."""
-        for session in self._of.pop(runtime, ()):
-            if not session.closed:
-                session.closed = True
-                micros = session.session_timeout_ms * SECOND // 1000
-                runtime.scheduler.after(micros, partial(self._tree.end_session, session.session_id))
+        self.ensemble.kill(runtime.name)
 
     def data(self, path: str) -> bytes | None:
         """Of a node, None if it does not exist; as ZooKeeper has it now."""
-        node = self._tree.nodes.get(path)
+        node = self.ensemble.tree.nodes.get(path)
         return None if node is None else node.data
-
-
-class OrderedTree(FakeZooKeeper):
-    """Tells watches in the order in which they were set."""
-
-    def watch(self, path: str, watch: Callable[[Any], None] | None, *, children: bool) -> None:
-        if watch is not None:
-            watches: Any = self._child_watches if children else self._data_watches
-            watches.setdefault(path, {})[watch] = None
-
-    def _fire(self, watches: Watches, path: str, kind: str) -> None:
-        super()._fire({path: watches.pop(path, set())}, path, kind)
-
-
-class SlowSession:
-    """zk.client.ZkClient for the process of ``runtime``: its calls wait, and end with it."""
-
-    def __init__(self, runtime: SimulatedRuntime, session: Session) -> None:
-        self._runtime = runtime
-        self._session = session
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._session, name)
-        if name not in _CALLS:
-            return found
-
-        def call(*args: Any, **more: Any) -> Any:
-            path = args[0] if args and isinstance(args[0], str) else ""
-            self._pause(f"ZooKeeper, {name} {path}")
-            try:
-                return found(*args, **more)
-            finally:
-                self._pause(f"the answer of ZooKeeper, {name} {path}")
-
-        return call
-
-    def _pause(self, what: str) -> None:
-        scheduler = self._runtime.scheduler
-        scheduler.wait(what, scheduler.rng.randrange(_SLOWEST_MICROS))

@@ -42,7 +42,7 @@ class SimulatedWorld:
     ) -> None:
         self.scheduler = Scheduler(seed, trace)
         self.network = SimulatedNetwork(self.scheduler)
-        self.sessions = SimulatedSessions()
+        self.sessions = SimulatedSessions(self.scheduler)
         self.brokers: dict[int, SimulatedBroker] = {}
         self._directory = directory
         self._count = count

@@ -11,11 +11,12 @@ import socket
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kazoo.exceptions import ConnectionLoss
+from kazoo.exceptions import ConnectionLoss, KazooException
 
 from tools.admin import zookeeper_server
 from zk.access import UNSECURED, NodeAccess
@@ -108,6 +109,20 @@ def lost_answer(client: ZkClient) -> Any:
     lost = kazoo_of(client).handler.async_result()
     lost.set_exception(ConnectionLoss())
     return lost
+
+
+def lose_next_answer(client: ZkClient, call: str) -> None:
+    """Have the library's next ``call`` carried out, but its answer lost."""
+    library = kazoo_of(client)
+    real = getattr(library, call)
+
+    def once(*args: object, **kwargs: object) -> Any:
+        delattr(library, call)
+        with suppress(KazooException):
+            real(*args, **kwargs).get()
+        return lost_answer(client)
+
+    setattr(library, call, once)
 
 
 def break_connection(client: ZkClient) -> None:
