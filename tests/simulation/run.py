@@ -1,12 +1,14 @@
 """A run: brokers, a producer with acks -1, a consumer, and faults that the seed chooses.
 
-``python -m tests.simulation.run SEED [FAULTS [BROKERS]]`` prints what it came to, with the hash of
-its trace. Faults end, then all brokers are started, and within a time everything must be as was
-promised: see ``SimulatedRun.settle``.
+``python -m tests.simulation.run SEED ...`` prints the outcome of each seed with the hash of its
+trace. Faults end, then all brokers are started, and within a time everything must be as was
+promised: see ``SimulatedRun.settle``. A promise that is broken ends it with an error.
 """
 
 from __future__ import annotations
 
+import argparse
+import logging
 import sys
 import tempfile
 from collections import Counter
@@ -24,7 +26,6 @@ from tests.simulation.world import SimulatedWorld
 TOPIC = "t"
 PARTITIONS = 2
 _PATIENCE_SECONDS = 120
-_USAGE = "python -m tests.simulation.run [-t] SEED [FAULTS [BROKERS]]"
 _FAULTS = {
     "kill": 3,
     "kill_at_a_change": 4,
@@ -194,14 +195,19 @@ class SimulatedRun:
 
 
 def main(argv: list[str]) -> int:
-    trace = Trace(print if "-t" in argv else None)
-    numbers = [int(each) for each in argv if each != "-t"]
-    if not 0 < len(numbers) < 4:
-        print(_USAGE)
-        return 1
-    seed, faults, count = [*numbers, *(0, 20, 2)[len(numbers) :]]
-    with tempfile.TemporaryDirectory() as directory:
-        print(SimulatedRun(Path(directory), seed, count=count, trace=trace).run(faults))
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation.run", description=__doc__)
+    parser.add_argument("seeds", type=int, nargs="+", metavar="SEED")
+    parser.add_argument("--faults", type=int, default=20)
+    parser.add_argument("--brokers", type=int, default=2)
+    parser.add_argument("--trace", action="store_true", help="print each event, and what is logged")
+    options = parser.parse_args(argv)
+    if not options.trace:
+        logging.disable(logging.CRITICAL)
+    for seed in options.seeds:
+        trace = Trace(print if options.trace else None)
+        with tempfile.TemporaryDirectory() as directory:
+            run = SimulatedRun(Path(directory), seed, count=options.brokers, trace=trace)
+            print(f"seed {seed}: {run.run(options.faults)}", flush=True)
     return 0
 
 
