@@ -84,12 +84,16 @@ quickstart-cluster: $(SETUP)
 	$(BIN)/python -m integration.quickstart_cluster
 	$(BIN)/python -m integration.quickstart_clients
 
+# Unit tests run on every processor, a file on one of them; UNIT_WORKERS=0 runs them in one process.
+UNIT_WORKERS ?= auto
+UNIT_TESTS := $(BIN)/python -m pytest -q -n $(UNIT_WORKERS) --maxprocesses 8 --dist loadfile tests
+
 test: $(SETUP_TEST)
-	$(BIN)/python -m pytest -q tests $(ARGS)
+	$(UNIT_TESTS) $(ARGS)
 
 # The same tests on the compiled modules, where there is a compiler.
 test-compiled: $(SETUP_TEST) $(COMPILED)
-	KAFKA08_TEST_COMPILED=1 $(BIN)/python -m pytest -q tests $(ARGS)
+	KAFKA08_TEST_COMPILED=1 $(UNIT_TESTS) $(ARGS)
 
 lint: $(SETUP_DEV)
 	$(BIN)/ruff check

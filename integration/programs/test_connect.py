@@ -62,8 +62,14 @@ def test_files_go_through_killed_workers_and_new_connectors(
     arrive()
     assert target.read_text().splitlines() == expected  # nothing was killed yet
     for number, connector in enumerate(("source", "sink"), 2):
-        runs = workers[0].task(connector)
-        (lost,) = (each for each in workers if runs == f"127.0.0.1:{each.port}")
+
+        def running(connector: str = connector) -> list[Worker]:
+            """Where the task runs; none while a rebalance is not over, or its end not yet told."""
+            address = workers[0].task(connector)
+            return [each for each in workers if address == f"127.0.0.1:{each.port}"]
+
+        wait_until(f"the task of {connector}", WAIT_S, running)
+        (lost,) = running()
         append()
         lost.kill()
         append()
