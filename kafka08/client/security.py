@@ -14,7 +14,7 @@ from kafka08.network.tls import SecureConnector, Tls, client_context
 from kafka08.runtime import GeventRuntime, Runtime, Socket, SocketConnector, ThreadRuntime
 from kafka08.security import jaas
 from kafka08.security.sides import client_side
-from kafka08.settings.settings import PASSWORD, setting
+from kafka08.settings.settings import PASSWORD, dotted, setting
 from kafka08.settings.tls import SslSettings
 
 _JAAS = "sasl.jaas.config"
@@ -23,14 +23,10 @@ _JAAS = "sasl.jaas.config"
 class ClientSecurity(SslSettings):
     """The settings that every client takes."""
 
-    security_protocol: str = setting(
-        "security.protocol",
-        PLAINTEXT,
-        doc="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL: that of the broker's port",
+    security_protocol: str = dotted(
+        PLAINTEXT, doc="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL: that of the broker's port"
     )
-    sasl_mechanism: str = setting(
-        "sasl.mechanism", "PLAIN", doc="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
-    )
+    sasl_mechanism: str = dotted("PLAIN", doc="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
     sasl_jaas_config: str | None = setting(
         _JAAS, None, PASSWORD, doc="the login module with username and password"
     )

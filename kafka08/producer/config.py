@@ -12,9 +12,9 @@ from kafka08.settings.settings import (
     INT_MAX,
     LIST,
     SHORT,
+    dotted,
     log_overrides,
     one_of,
-    setting,
     value_of,
 )
 
@@ -27,76 +27,49 @@ DEFAULT_PARTITIONER = "kafka.producer.DefaultPartitioner"
 class ProducerConfig(ClientSecurity):
     """Producer settings by attribute; ``ProducerConfig.from_properties`` reads dotted keys."""
 
-    metadata_broker_list: tuple[str, ...] = setting(
-        "metadata.broker.list", kind=LIST, doc="host:port of the brokers asked for metadata"
+    metadata_broker_list: tuple[str, ...] = dotted(
+        kind=LIST, doc="host:port of the brokers asked for metadata"
     )
-    producer_type: str = setting(
-        "producer.type",
+    producer_type: str = dotted(
         SYNC,
         kind=one_of(SYNC, ASYNC),
         doc="sync: send returns when the brokers have answered; async: send queues",
     )
-    request_required_acks: int = setting(
-        "request.required.acks",
+    request_required_acks: int = dotted(
         0,
         SHORT,
         -1,
         1,
         doc="0: no answer; 1: the leader has stored it; -1: the whole isr has stored it",
     )
-    request_timeout_ms: int = setting(
-        "request.timeout.ms", 10000, low=1, high=INT_MAX, doc="how long acks may take"
+    request_timeout_ms: int = dotted(10000, low=1, high=INT_MAX, doc="how long acks may take")
+    message_send_max_retries: int = dotted(3, doc="retries for messages that failed")
+    retry_backoff_ms: int = dotted(100, doc="pause before metadata is refreshed for a retry")
+    topic_metadata_refresh_interval_ms: int = dotted(
+        600000, doc="age of metadata at which a send refreshes it; negative: only after failures"
     )
-    message_send_max_retries: int = setting(
-        "message.send.max.retries", 3, doc="retries for messages that failed"
+    compression_codec: int = dotted(
+        0, CODEC, doc="none, gzip, snappy or lz4, or their numbers from 0"
     )
-    retry_backoff_ms: int = setting(
-        "retry.backoff.ms", 100, doc="pause before metadata is refreshed for a retry"
+    compressed_topics: tuple[str, ...] = dotted(
+        (), LIST, doc="the only topics to compress; empty: all of them"
     )
-    topic_metadata_refresh_interval_ms: int = setting(
-        "topic.metadata.refresh.interval.ms",
-        600000,
-        doc="age of metadata at which a send refreshes it; negative: only after failures",
-    )
-    compression_codec: int = setting(
-        "compression.codec", 0, CODEC, doc="none, gzip, snappy or lz4, or their numbers from 0"
-    )
-    compressed_topics: tuple[str, ...] = setting(
-        "compressed.topics", (), LIST, doc="the only topics to compress; empty: all of them"
-    )
-    partitioner_class: str = setting(
-        "partitioner.class", DEFAULT_PARTITIONER, doc="how a key chooses its partition"
-    )
-    serializer_class: str = setting(
-        "serializer.class", DEFAULT_ENCODER, doc="how a value becomes bytes"
-    )
-    key_serializer_class: str = setting(
-        "key.serializer.class",
+    partitioner_class: str = dotted(DEFAULT_PARTITIONER, doc="how a key chooses its partition")
+    serializer_class: str = dotted(DEFAULT_ENCODER, doc="how a value becomes bytes")
+    key_serializer_class: str = dotted(
         derive=value_of("serializer.class"),
         default_text="serializer.class",
         doc="how a key becomes bytes",
     )
-    serializer_encoding: str = setting(
-        "serializer.encoding", "UTF8", doc="charset of the string encoder"
+    serializer_encoding: str = dotted("UTF8", doc="charset of the string encoder")
+    send_buffer_bytes: int = dotted(102400, doc="send buffer of a broker connection")
+    client_id: str = dotted("", doc="the client id sent to brokers")
+    queue_buffering_max_ms: int = dotted(5000, doc="async: longest wait for a batch to fill")
+    queue_buffering_max_messages: int = dotted(10000, low=1, doc="async: messages queued at most")
+    queue_enqueue_timeout_ms: int = dotted(
+        -1, doc="async: longest wait for room in the queue; 0: fail at once; negative: no limit"
     )
-    send_buffer_bytes: int = setting(
-        "send.buffer.bytes", 102400, doc="send buffer of a broker connection"
-    )
-    client_id: str = setting("client.id", "", doc="the client id sent to brokers")
-    queue_buffering_max_ms: int = setting(
-        "queue.buffering.max.ms", 5000, doc="async: longest wait for a batch to fill"
-    )
-    queue_buffering_max_messages: int = setting(
-        "queue.buffering.max.messages", 10000, low=1, doc="async: messages queued at most"
-    )
-    queue_enqueue_timeout_ms: int = setting(
-        "queue.enqueue.timeout.ms",
-        -1,
-        doc="async: longest wait for room in the queue; 0: fail at once; negative: no limit",
-    )
-    batch_num_messages: int = setting(
-        "batch.num.messages", 200, doc="async: messages that make a batch"
-    )
+    batch_num_messages: int = dotted(200, doc="async: messages that make a batch")
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> ProducerConfig:

@@ -22,10 +22,10 @@ from kafka08.settings.settings import (
     LIST,
     LONG,
     LONG_MAX,
+    dotted,
     is_secret,
     log_overrides,
     one_of,
-    setting,
 )
 
 logger = logging.getLogger("org.apache.kafka.clients.producer.ProducerConfig")
@@ -54,37 +54,29 @@ def parse_acks(text: str) -> int:
 class KafkaProducerConfig(ClientSecurity):
     """Settings by attribute; ``of`` accepts dotted names and Python names."""
 
-    bootstrap_servers: tuple[str, ...] = setting(
-        "bootstrap.servers", kind=LIST, doc="host:port of brokers to learn the cluster from"
+    bootstrap_servers: tuple[str, ...] = dotted(
+        kind=LIST, doc="host:port of brokers to learn the cluster from"
     )
-    acks: str = setting(
-        "acks",
-        "1",
-        doc="0: no answer; 1: the leader has stored it; all or -1: the whole isr has stored it",
+    acks: str = dotted(
+        "1", doc="0: no answer; 1: the leader has stored it; all or -1: the whole isr has stored it"
     )
-    retries: int = setting("retries", 0, low=0, high=INT_MAX, doc="retries after temporary errors")
-    retry_backoff_ms: int = setting(
-        "retry.backoff.ms", 100, LONG, 0, LONG_MAX, doc="pause before a retry"
-    )
-    guarantee_message_order: bool = setting(
-        "guarantee.message.order",
+    retries: int = dotted(0, low=0, high=INT_MAX, doc="retries after temporary errors")
+    retry_backoff_ms: int = dotted(100, LONG, 0, LONG_MAX, doc="pause before a retry")
+    guarantee_message_order: bool = dotted(
         True,
         doc="with retries: one request at a time for a partition, so that messages stay in order",
     )
-    batch_size: int = setting(
-        "batch.size", 16384, low=0, high=INT_MAX, doc="bytes of a partition's records sent at once"
+    batch_size: int = dotted(
+        16384, low=0, high=INT_MAX, doc="bytes of a partition's records sent at once"
     )
-    linger_ms: int = setting(
-        "linger.ms", 0, LONG, 0, LONG_MAX, doc="how long a batch waits to fill"
+    linger_ms: int = dotted(0, LONG, 0, LONG_MAX, doc="how long a batch waits to fill")
+    buffer_memory: int = dotted(
+        32 << 20, LONG, 0, LONG_MAX, doc="bytes that may wait to be acknowledged"
     )
-    buffer_memory: int = setting(
-        "buffer.memory", 32 << 20, LONG, 0, LONG_MAX, doc="bytes that may wait to be acknowledged"
+    block_on_buffer_full: bool = dotted(
+        True, doc="send waits for room; false: send raises an error"
     )
-    block_on_buffer_full: bool = setting(
-        "block.on.buffer.full", True, doc="send waits for room; false: send raises an error"
-    )
-    max_block_ms: int = setting(
-        "max.block.ms",
+    max_block_ms: int = dotted(
         UNSET,
         LONG,
         UNSET,
@@ -92,30 +84,24 @@ class KafkaProducerConfig(ClientSecurity):
         doc="how long send may wait for metadata or room; -1: metadata.fetch.timeout.ms for "
         "metadata, no limit for room",
     )
-    max_request_size: int = setting(
-        "max.request.size", 1 << 20, low=0, high=INT_MAX, doc="bytes of a request, and of a record"
+    max_request_size: int = dotted(
+        1 << 20, low=0, high=INT_MAX, doc="bytes of a request, and of a record"
     )
-    max_in_flight_requests_per_connection: int = setting(
-        "max.in.flight.requests.per.connection",
-        5,
-        low=1,
-        high=INT_MAX,
-        doc="requests sent to a broker before the first of them is answered",
+    max_in_flight_requests_per_connection: int = dotted(
+        5, low=1, high=INT_MAX, doc="requests sent to a broker before the first of them is answered"
     )
-    compression_type: str = setting(
-        "compression.type",
+    compression_type: str = dotted(
         "none",
         kind=one_of(*_CODECS),
         doc="how batches are compressed; zstd needs api.versions.request",
     )
-    compressed_topics: tuple[str, ...] = setting(
-        "compressed.topics", (), LIST, doc="the only topics to compress; empty: all of them"
+    compressed_topics: tuple[str, ...] = dotted(
+        (), LIST, doc="the only topics to compress; empty: all of them"
     )
-    timeout_ms: int = setting(
-        "timeout.ms", 30000, low=0, high=INT_MAX, doc="how long the broker waits for its replicas"
+    timeout_ms: int = dotted(
+        30000, low=0, high=INT_MAX, doc="how long the broker waits for its replicas"
     )
-    request_timeout_ms: int = setting(
-        "request.timeout.ms",
+    request_timeout_ms: int = dotted(
         kind=INT,
         low=1,
         high=INT_MAX,
@@ -123,48 +109,32 @@ class KafkaProducerConfig(ClientSecurity):
         default_text="timeout.ms + 10000",
         doc="how long a broker may take to answer before its connection is closed",
     )
-    delivery_timeout_ms: int = setting(
-        "delivery.timeout.ms",
-        120000,
-        low=1,
-        high=INT_MAX,
-        doc="how long a record may wait to be sent, retries included",
+    delivery_timeout_ms: int = dotted(
+        120000, low=1, high=INT_MAX, doc="how long a record may wait to be sent, retries included"
     )
-    metadata_fetch_timeout_ms: int = setting(
-        "metadata.fetch.timeout.ms",
-        60000,
-        LONG,
-        0,
-        LONG_MAX,
-        doc="how long send waits for the metadata of a new topic",
+    metadata_fetch_timeout_ms: int = dotted(
+        60000, LONG, 0, LONG_MAX, doc="how long send waits for the metadata of a new topic"
     )
-    metadata_max_age_ms: int = setting(
-        "metadata.max.age.ms", 300000, LONG, 0, LONG_MAX, doc="age at which metadata is refreshed"
+    metadata_max_age_ms: int = dotted(
+        300000, LONG, 0, LONG_MAX, doc="age at which metadata is refreshed"
     )
-    reconnect_backoff_ms: int = setting(
-        "reconnect.backoff.ms", 10, LONG, 0, LONG_MAX, doc="pause between attempts to connect"
+    reconnect_backoff_ms: int = dotted(
+        10, LONG, 0, LONG_MAX, doc="pause between attempts to connect"
     )
-    send_buffer_bytes: int = setting(
-        "send.buffer.bytes", 131072, low=0, high=INT_MAX, doc="send buffer of a connection"
+    send_buffer_bytes: int = dotted(131072, low=0, high=INT_MAX, doc="send buffer of a connection")
+    receive_buffer_bytes: int = dotted(
+        32768, low=0, high=INT_MAX, doc="receive buffer of a connection"
     )
-    receive_buffer_bytes: int = setting(
-        "receive.buffer.bytes", 32768, low=0, high=INT_MAX, doc="receive buffer of a connection"
-    )
-    api_versions_request: bool = setting(
-        "api.versions.request",
+    api_versions_request: bool = dotted(
         False,
         doc="send timestamps and headers: for clusters in which every broker answers ApiVersions",
     )
-    client_id: str = setting("client.id", "", doc="the name this client gives brokers")
-    metric_reporters: tuple[str, ...] = setting(
-        "metric.reporters", (), LIST, doc="not used: metrics() returns the metrics"
+    client_id: str = dotted("", doc="the name this client gives brokers")
+    metric_reporters: tuple[str, ...] = dotted(
+        (), LIST, doc="not used: metrics() returns the metrics"
     )
-    metrics_sample_window_ms: int = setting(
-        "metrics.sample.window.ms", 30000, LONG, 0, LONG_MAX, doc="duration of one sample"
-    )
-    metrics_num_samples: int = setting(
-        "metrics.num.samples", 2, low=1, high=INT_MAX, doc="number of samples for rates"
-    )
+    metrics_sample_window_ms: int = dotted(30000, LONG, 0, LONG_MAX, doc="duration of one sample")
+    metrics_num_samples: int = dotted(2, low=1, high=INT_MAX, doc="number of samples for rates")
 
     def check(self) -> None:
         parse_acks(self.acks)

@@ -6,22 +6,20 @@ from collections.abc import Iterable, Mapping
 
 from kafka08.errors import ConfigError
 from kafka08.settings.broker import BrokerConfig
-from kafka08.settings.settings import LONG, LONG_MAX, Settings, setting
+from kafka08.settings.settings import LONG, LONG_MAX, Settings, dotted
 
 
 class DynamicBrokerSettings(Settings):
     """The rates of replication, in bytes a second."""
 
-    leader_replication_throttled_rate: int = setting(
-        "leader.replication.throttled.rate",
+    leader_replication_throttled_rate: int = dotted(
         LONG_MAX,
         LONG,
         low=1,
         doc="Bytes a second that the broker sends as the leader of the replicas in "
         "`leader.replication.throttled.replicas` of topics.",
     )
-    follower_replication_throttled_rate: int = setting(
-        "follower.replication.throttled.rate",
+    follower_replication_throttled_rate: int = dotted(
         LONG_MAX,
         LONG,
         low=1,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafka08.errors import ConfigError
-from kafka08.settings.settings import BOOLEAN, INT, LONG, Kind, Settings, one_of, setting
+from kafka08.settings.settings import BOOLEAN, INT, LONG, Kind, Settings, dotted, one_of
 
 _NO_TIERS = "There is no remote storage: all segments are in the data directories."
 _REASONS = {
@@ -32,58 +32,31 @@ _SWITCH = BOOLEAN._replace(parse=_lower, choices=("false",))
 class LaterTopicSettings(Settings):
     """The settings, with the values that are accepted."""
 
-    compression_type: str = setting(
-        "compression.type",
+    compression_type: str = dotted(
         "producer",
         kind=one_of("producer"),
         doc="Messages are stored with the codec of their producer.",
     )
-    compression_gzip_level: str = setting(
-        "compression.gzip.level",
+    compression_gzip_level: str = dotted(
         "-1",
         Kind(INT.name, str.strip, choices=("-1", *"123456789")),
         doc="No effect, as in Kafka while `compression.type` is producer.",
     )
-    compression_lz4_level: int = setting(
-        "compression.lz4.level",
-        9,
-        low=1,
-        high=17,
-        doc="No effect, as in Kafka while `compression.type` is producer.",
+    compression_lz4_level: int = dotted(
+        9, low=1, high=17, doc="No effect, as in Kafka while `compression.type` is producer."
     )
-    compression_zstd_level: int = setting(
-        "compression.zstd.level",
-        3,
-        low=-131072,
-        high=22,
-        doc="No effect, as in Kafka while `compression.type` is producer.",
+    compression_zstd_level: int = dotted(
+        3, low=-131072, high=22, doc="No effect, as in Kafka while `compression.type` is producer."
     )
-    preallocate: str = setting(
-        "preallocate",
-        "false",
-        _SWITCH,
-        doc="Segments grow as messages are appended.",
+    preallocate: str = dotted("false", _SWITCH, doc="Segments grow as messages are appended.")
+    remote_storage_enable: str = dotted("false", _SWITCH, doc=_NO_TIERS)
+    remote_log_copy_disable: str = dotted("false", _SWITCH, doc=_NO_TIERS)
+    remote_log_delete_on_disable: str = dotted("false", _SWITCH, doc=_NO_TIERS)
+    local_retention_ms: int = dotted(
+        -2, LONG, low=-2, doc="No effect, as in Kafka while `remote.storage.enable` is false."
     )
-    remote_storage_enable: str = setting("remote.storage.enable", "false", _SWITCH, doc=_NO_TIERS)
-    remote_log_copy_disable: str = setting(
-        "remote.log.copy.disable", "false", _SWITCH, doc=_NO_TIERS
-    )
-    remote_log_delete_on_disable: str = setting(
-        "remote.log.delete.on.disable", "false", _SWITCH, doc=_NO_TIERS
-    )
-    local_retention_ms: int = setting(
-        "local.retention.ms",
-        -2,
-        LONG,
-        low=-2,
-        doc="No effect, as in Kafka while `remote.storage.enable` is false.",
-    )
-    local_retention_bytes: int = setting(
-        "local.retention.bytes",
-        -2,
-        LONG,
-        low=-2,
-        doc="No effect, as in Kafka while `remote.storage.enable` is false.",
+    local_retention_bytes: int = dotted(
+        -2, LONG, low=-2, doc="No effect, as in Kafka while `remote.storage.enable` is false."
     )
 
     @classmethod

@@ -1,10 +1,11 @@
 """Declares settings once, and parses, checks, resolves and describes them.
 
-A settings class is a subclass of ``Settings`` whose attributes are made by ``setting``::
+A settings class is a subclass of ``Settings`` whose attributes are made by ``setting``, or by
+``dotted`` if the key is the attribute's name with dots::
 
     class ConsumerConfig(Settings):
         group_id: str = setting("group.id", doc="...")
-        fetch_wait_max_ms: int = setting("fetch.wait.max.ms", 100, doc="...")
+        fetch_wait_max_ms: int = dotted(100, doc="...")
 
     ConsumerConfig.from_properties({"group.id": "g", "fetch.wait.max.ms": "50"})
     ConsumerConfig(group_id="g", fetch_wait_max_ms=50)
@@ -19,6 +20,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
 from kafka08.errors import ConfigError
@@ -289,6 +291,11 @@ def setting(
     )
 
 
+dotted = partial(setting, "")
+"""The same for the key that is the attribute's name with dots: ``num_partitions`` makes
+``num.partitions``."""
+
+
 def value_of(key: str) -> Callable[[object], object]:
     """A ``derive`` that uses another setting's value."""
     attribute = key.replace(".", "_")
@@ -311,7 +318,8 @@ class Settings:
 
     def __init_subclass__(cls) -> None:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Setting)}
-        for name in own:
+        for name, described in own.items():
+            own[name] = described._replace(key=described.key or name.replace("_", "."))
             delattr(cls, name)
         inherited: dict[str, Setting] = {}
         for base in cls.__bases__:

@@ -24,9 +24,9 @@ from kafka08.settings.settings import (
     NumberFormatError,
     Settings,
     UnknownConfigError,
+    dotted,
     message_format,
     one_of,
-    setting,
 )
 
 _DELETE, _COMPACT, _BOTH = "delete", "compact", "compact,delete"
@@ -87,150 +87,97 @@ class LogConfig(Settings):
     any value.
     """
 
-    segment_bytes: int = setting(
-        "segment.bytes", 1073741824, doc="Size at which a segment is closed."
+    segment_bytes: int = dotted(1073741824, doc="Size at which a segment is closed.")
+    segment_ms: int = dotted(604800000, LONG, doc="Age at which a segment is closed.")
+    segment_jitter_ms: int = dotted(0, LONG, doc="Largest random amount taken off that age.")
+    segment_index_bytes: int = dotted(10485760, doc="Size of a segment's index file.")
+    flush_messages: int = dotted(
+        LONG_MAX, LONG, doc="Messages a log may take before it is flushed."
     )
-    segment_ms: int = setting(
-        "segment.ms", 604800000, LONG, doc="Age at which a segment is closed."
-    )
-    segment_jitter_ms: int = setting(
-        "segment.jitter.ms", 0, LONG, doc="Largest random amount taken off that age."
-    )
-    segment_index_bytes: int = setting(
-        "segment.index.bytes", 10485760, doc="Size of a segment's index file."
-    )
-    flush_messages: int = setting(
-        "flush.messages", LONG_MAX, LONG, doc="Messages a log may take before it is flushed."
-    )
-    flush_ms: int = setting(
-        "flush.ms", LONG_MAX, LONG, doc="How long a message may wait to be flushed."
-    )
-    retention_bytes: int = setting(
-        "retention.bytes",
+    flush_ms: int = dotted(LONG_MAX, LONG, doc="How long a message may wait to be flushed.")
+    retention_bytes: int = dotted(
         -1,
         LONG,
         doc="Size a partition may grow to before old segments are deleted; negative: no limit.",
     )
-    retention_ms: int = setting(
-        "retention.ms",
+    retention_ms: int = dotted(
         604800000,
         LONG,
         doc="Age at which a segment is deleted, the newest one too: the time since its newest "
         "message, or without timestamps since its last write. Negative: never.",
     )
-    max_message_bytes: int = setting(
-        "max.message.bytes",
-        1000012,
-        doc="Largest log entry accepted, its 12 bytes of offset and size included.",
+    max_message_bytes: int = dotted(
+        1000012, doc="Largest log entry accepted, its 12 bytes of offset and size included."
     )
-    index_interval_bytes: int = setting(
-        "index.interval.bytes", 4096, doc="Bytes of log between two index entries."
-    )
+    index_interval_bytes: int = dotted(4096, doc="Bytes of log between two index entries.")
     # A topic's value must parse as an int, yet the broker's default may be any long.
-    file_delete_delay_ms: int = setting(
-        "file.delete.delay.ms",
+    file_delete_delay_ms: int = dotted(
         60000,
         LONG._replace(parse=INT.parse),
         doc="How long a deleted segment's files stay on disk.",
     )
-    delete_retention_ms: int = setting(
-        "delete.retention.ms",
-        86400000,
-        LONG,
-        doc="How long a compacted log keeps the markers of deleted keys.",
+    delete_retention_ms: int = dotted(
+        86400000, LONG, doc="How long a compacted log keeps the markers of deleted keys."
     )
-    min_cleanable_dirty_ratio: float = setting(
-        "min.cleanable.dirty.ratio",
-        0.5,
-        doc="A log is compacted once its uncleaned share is above this.",
+    min_cleanable_dirty_ratio: float = dotted(
+        0.5, doc="A log is compacted once its uncleaned share is above this."
     )
-    min_compaction_lag_ms: int = setting(
-        "min.compaction.lag.ms",
-        0,
-        LONG,
-        low=0,
-        doc="Not in 0.8.2.2; see `log.cleaner.min.compaction.lag.ms`.",
+    min_compaction_lag_ms: int = dotted(
+        0, LONG, low=0, doc="Not in 0.8.2.2; see `log.cleaner.min.compaction.lag.ms`."
     )
-    max_compaction_lag_ms: int = setting(
-        "max.compaction.lag.ms",
+    max_compaction_lag_ms: int = dotted(
         LONG_MAX,
         LONG,
         low=1,
         doc="Not in 0.8.2.2; see `log.cleaner.max.compaction.lag.ms`. The active segment is closed "
         "at that age too.",
     )
-    cleanup_policy: str = setting(
-        "cleanup.policy",
+    cleanup_policy: str = dotted(
         _DELETE,
         doc="`delete` deletes old segments, `compact,delete` also keeps only the last message of "
         "each key; any other word only does that.",
     )
-    unclean_leader_election_enable: bool = setting(
-        "unclean.leader.election.enable",
+    unclean_leader_election_enable: bool = dotted(
         True,
         BOOLEAN._replace(parse=_topic_boolean),
         doc="Let a replica outside the isr lead when no other is alive, at the price of data.",
     )
-    min_insync_replicas: int = setting(
-        "min.insync.replicas",
-        1,
-        doc="Replicas that must be in sync for a produce with acks -1; at least 1.",
+    min_insync_replicas: int = dotted(
+        1, doc="Replicas that must be in sync for a produce with acks -1; at least 1."
     )
-    compressed_sets: str = setting(
-        "compressed.sets",
-        "verbatim",
-        kind=one_of(*COMPRESSED_SETS),
-        doc="Not in 0.8.2.2; see `log.compressed.sets`.",
+    compressed_sets: str = dotted(
+        "verbatim", kind=one_of(*COMPRESSED_SETS), doc="Not in 0.8.2.2; see `log.compressed.sets`."
     )
-    message_format_version: str = setting(
-        "message.format.version",
-        "3.0",
-        RELEASE,
-        doc="Not in 0.8.2.2; see `log.message.format.version`.",
+    message_format_version: str = dotted(
+        "3.0", RELEASE, doc="Not in 0.8.2.2; see `log.message.format.version`."
     )
-    message_timestamp_type: str = setting(
-        "message.timestamp.type",
+    message_timestamp_type: str = dotted(
         CREATE_TIME,
         kind=one_of(*TIMESTAMP_TYPES),
         doc="Not in 0.8.2.2; see `log.message.timestamp.type`.",
     )
-    message_timestamp_difference_max_ms: int = setting(
-        "message.timestamp.difference.max.ms",
-        LONG_MAX,
-        LONG,
-        low=0,
-        doc="Not in 0.8.2.2; see `log.message.timestamp.difference.max.ms`.",
+    message_timestamp_difference_max_ms: int = dotted(
+        LONG_MAX, LONG, low=0, doc="Not in 0.8.2.2; see `log.message.timestamp.difference.max.ms`."
     )
-    message_timestamp_before_max_ms: int = setting(
-        "message.timestamp.before.max.ms",
-        LONG_MAX,
-        LONG,
-        low=0,
-        doc="Not in 0.8.2.2; see `log.message.timestamp.before.max.ms`.",
+    message_timestamp_before_max_ms: int = dotted(
+        LONG_MAX, LONG, low=0, doc="Not in 0.8.2.2; see `log.message.timestamp.before.max.ms`."
     )
-    message_timestamp_after_max_ms: int = setting(
-        "message.timestamp.after.max.ms",
-        LONG_MAX,
-        LONG,
-        low=0,
-        doc="Not in 0.8.2.2; see `log.message.timestamp.after.max.ms`.",
+    message_timestamp_after_max_ms: int = dotted(
+        LONG_MAX, LONG, low=0, doc="Not in 0.8.2.2; see `log.message.timestamp.after.max.ms`."
     )
-    message_downconversion_enable: bool = setting(
-        "message.downconversion.enable",
+    message_downconversion_enable: bool = dotted(
         True,
         BOOLEAN._replace(parse=_topic_boolean),
         doc="Not in 0.8.2.2; see `log.message.downconversion.enable`.",
     )
 
-    leader_replication_throttled_replicas: tuple[str, ...] = setting(
-        "leader.replication.throttled.replicas",
+    leader_replication_throttled_replicas: tuple[str, ...] = dotted(
         (),
         THROTTLED,
         doc="Not in 0.8.2.2. Replicas, as `partition:broker`, or `*` for all, that send no faster "
         "than `leader.replication.throttled.rate` of their broker to followers outside the isr.",
     )
-    follower_replication_throttled_replicas: tuple[str, ...] = setting(
-        "follower.replication.throttled.replicas",
+    follower_replication_throttled_replicas: tuple[str, ...] = dotted(
         (),
         THROTTLED,
         doc="Not in 0.8.2.2. Replicas, as `partition:broker`, or `*` for all, that fetch no faster "

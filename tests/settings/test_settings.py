@@ -7,7 +7,7 @@ from functools import cached_property
 import pytest
 
 from kafka08.errors import ConfigError
-from kafka08.settings.settings import BOOLEAN_IN_ANY_CASE, DURATION, MAP, Settings, setting
+from kafka08.settings.settings import BOOLEAN_IN_ANY_CASE, DURATION, MAP, Settings, dotted, setting
 
 
 def test_the_mechanism_serves_other_classes() -> None:
@@ -64,6 +64,16 @@ def test_unknown_and_missing_arguments_are_refused() -> None:
         Named(name="n", names="n")
     assert list(Named.settings()) == ["size", "double", "weights", "name"]
     assert list(Sized.settings()) == ["size", "double", "weights"]
+
+
+def test_a_key_follows_from_its_attribute() -> None:
+    class Dotted(Sized):
+        max_wait_ms: int = dotted(100, low=0, doc="How long.")
+
+    assert Dotted.keys() == {"size", "double", "weights", "max.wait.ms"}
+    assert Dotted.from_properties({"max.wait.ms": "7"}).max_wait_ms == 7
+    with pytest.raises(ConfigError, match=r"^max\.wait\.ms has value -1 which is not in"):
+        Dotted(max_wait_ms=-1)
 
 
 class Waits(Settings):
