@@ -17,10 +17,6 @@ SMALLEST = "smallest"
 LARGEST = "largest"
 
 
-def _keeps_offsets_in_kafka(config: ConsumerConfig) -> bool:
-    return config.offsets_storage == KAFKA
-
-
 class ConsumerConfig(ClientSecurity, ZooKeeperSecurity):
     """Consumer settings by attribute; ``ConsumerConfig.from_properties`` reads dotted keys."""
 
@@ -97,7 +93,7 @@ class ConsumerConfig(ClientSecurity, ZooKeeperSecurity):
     )
     dual_commit_enabled: bool = dotted(
         kind=BOOLEAN,
-        derive=_keeps_offsets_in_kafka,
+        derive=lambda config: config.offsets_storage == KAFKA,
         default_text="true if offsets.storage is kafka",
         doc="write offsets to ZooKeeper as well while a group moves to Kafka",
     )

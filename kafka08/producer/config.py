@@ -7,16 +7,7 @@ from collections.abc import Mapping
 from kafka08.client.ids import check_id
 from kafka08.client.security import ClientSecurity
 from kafka08.errors import ConfigError
-from kafka08.settings.settings import (
-    CODEC,
-    INT_MAX,
-    LIST,
-    SHORT,
-    dotted,
-    log_overrides,
-    one_of,
-    value_of,
-)
+from kafka08.settings.settings import CODEC, LIST, SHORT, dotted, log_overrides, one_of, value_of
 
 SYNC = "sync"
 ASYNC = "async"
@@ -42,7 +33,7 @@ class ProducerConfig(ClientSecurity):
         1,
         doc="0: no answer; 1: the leader has stored it; -1: the whole isr has stored it",
     )
-    request_timeout_ms: int = dotted(10000, low=1, high=INT_MAX, doc="how long acks may take")
+    request_timeout_ms: int = dotted(10000, low=1, doc="how long acks may take")
     message_send_max_retries: int = dotted(3, doc="retries for messages that failed")
     retry_backoff_ms: int = dotted(100, doc="pause before metadata is refreshed for a retry")
     topic_metadata_refresh_interval_ms: int = dotted(

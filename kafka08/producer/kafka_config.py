@@ -18,10 +18,8 @@ from kafka08.settings.settings import (
     COMPRESSION_CODECS,
     HIDDEN,
     INT,
-    INT_MAX,
     LIST,
     LONG,
-    LONG_MAX,
     dotted,
     is_secret,
     log_overrides,
@@ -60,19 +58,15 @@ class KafkaProducerConfig(ClientSecurity):
     acks: str = dotted(
         "1", doc="0: no answer; 1: the leader has stored it; all or -1: the whole isr has stored it"
     )
-    retries: int = dotted(0, low=0, high=INT_MAX, doc="retries after temporary errors")
-    retry_backoff_ms: int = dotted(100, LONG, 0, LONG_MAX, doc="pause before a retry")
+    retries: int = dotted(0, low=0, doc="retries after temporary errors")
+    retry_backoff_ms: int = dotted(100, LONG, 0, doc="pause before a retry")
     guarantee_message_order: bool = dotted(
         True,
         doc="with retries: one request at a time for a partition, so that messages stay in order",
     )
-    batch_size: int = dotted(
-        16384, low=0, high=INT_MAX, doc="bytes of a partition's records sent at once"
-    )
-    linger_ms: int = dotted(0, LONG, 0, LONG_MAX, doc="how long a batch waits to fill")
-    buffer_memory: int = dotted(
-        32 << 20, LONG, 0, LONG_MAX, doc="bytes that may wait to be acknowledged"
-    )
+    batch_size: int = dotted(16384, low=0, doc="bytes of a partition's records sent at once")
+    linger_ms: int = dotted(0, LONG, 0, doc="how long a batch waits to fill")
+    buffer_memory: int = dotted(32 << 20, LONG, 0, doc="bytes that may wait to be acknowledged")
     block_on_buffer_full: bool = dotted(
         True, doc="send waits for room; false: send raises an error"
     )
@@ -80,15 +74,12 @@ class KafkaProducerConfig(ClientSecurity):
         UNSET,
         LONG,
         UNSET,
-        LONG_MAX,
         doc="how long send may wait for metadata or room; -1: metadata.fetch.timeout.ms for "
         "metadata, no limit for room",
     )
-    max_request_size: int = dotted(
-        1 << 20, low=0, high=INT_MAX, doc="bytes of a request, and of a record"
-    )
+    max_request_size: int = dotted(1 << 20, low=0, doc="bytes of a request, and of a record")
     max_in_flight_requests_per_connection: int = dotted(
-        5, low=1, high=INT_MAX, doc="requests sent to a broker before the first of them is answered"
+        5, low=1, doc="requests sent to a broker before the first of them is answered"
     )
     compression_type: str = dotted(
         "none",
@@ -98,33 +89,24 @@ class KafkaProducerConfig(ClientSecurity):
     compressed_topics: tuple[str, ...] = dotted(
         (), LIST, doc="the only topics to compress; empty: all of them"
     )
-    timeout_ms: int = dotted(
-        30000, low=0, high=INT_MAX, doc="how long the broker waits for its replicas"
-    )
+    timeout_ms: int = dotted(30000, low=0, doc="how long the broker waits for its replicas")
     request_timeout_ms: int = dotted(
         kind=INT,
         low=1,
-        high=INT_MAX,
         derive=lambda settings: settings.timeout_ms + 10000,
         default_text="timeout.ms + 10000",
         doc="how long a broker may take to answer before its connection is closed",
     )
     delivery_timeout_ms: int = dotted(
-        120000, low=1, high=INT_MAX, doc="how long a record may wait to be sent, retries included"
+        120000, low=1, doc="how long a record may wait to be sent, retries included"
     )
     metadata_fetch_timeout_ms: int = dotted(
-        60000, LONG, 0, LONG_MAX, doc="how long send waits for the metadata of a new topic"
+        60000, LONG, 0, doc="how long send waits for the metadata of a new topic"
     )
-    metadata_max_age_ms: int = dotted(
-        300000, LONG, 0, LONG_MAX, doc="age at which metadata is refreshed"
-    )
-    reconnect_backoff_ms: int = dotted(
-        10, LONG, 0, LONG_MAX, doc="pause between attempts to connect"
-    )
-    send_buffer_bytes: int = dotted(131072, low=0, high=INT_MAX, doc="send buffer of a connection")
-    receive_buffer_bytes: int = dotted(
-        32768, low=0, high=INT_MAX, doc="receive buffer of a connection"
-    )
+    metadata_max_age_ms: int = dotted(300000, LONG, 0, doc="age at which metadata is refreshed")
+    reconnect_backoff_ms: int = dotted(10, LONG, 0, doc="pause between attempts to connect")
+    send_buffer_bytes: int = dotted(131072, low=0, doc="send buffer of a connection")
+    receive_buffer_bytes: int = dotted(32768, low=0, doc="receive buffer of a connection")
     api_versions_request: bool = dotted(
         False,
         doc="send timestamps and headers: for clusters in which every broker answers ApiVersions",
@@ -133,8 +115,8 @@ class KafkaProducerConfig(ClientSecurity):
     metric_reporters: tuple[str, ...] = dotted(
         (), LIST, doc="not used: metrics() returns the metrics"
     )
-    metrics_sample_window_ms: int = dotted(30000, LONG, 0, LONG_MAX, doc="duration of one sample")
-    metrics_num_samples: int = dotted(2, low=1, high=INT_MAX, doc="number of samples for rates")
+    metrics_sample_window_ms: int = dotted(30000, LONG, 0, doc="duration of one sample")
+    metrics_num_samples: int = dotted(2, low=1, doc="number of samples for rates")
 
     def check(self) -> None:
         parse_acks(self.acks)

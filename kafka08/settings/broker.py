@@ -49,30 +49,6 @@ AUTHORIZERS = (
 )
 
 
-def _queued_max_request_bytes(config: BrokerConfig) -> int:
-    return max(256 << 20, 2 * config.socket_request_max_bytes)
-
-
-def _log_dirs(config: BrokerConfig) -> tuple[str, ...]:
-    return parse_list(config.log_dir)
-
-
-def _log_roll_ms(config: BrokerConfig) -> int:
-    return config.log_roll_hours * _HOUR_MS
-
-
-def _log_roll_jitter_ms(config: BrokerConfig) -> int:
-    return config.log_roll_jitter_hours * _HOUR_MS
-
-
-def _log_retention_minutes(config: BrokerConfig) -> int:
-    return config.log_retention_hours * 60
-
-
-def _log_retention_ms(config: BrokerConfig) -> int:
-    return config.log_retention_minutes * _MINUTE_MS
-
-
 class BrokerConfig(SslSettings, ZooKeeperSecurity):
     """The settings of server.properties, resolved and checked. Raises ConfigError."""
 
@@ -96,7 +72,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
     )
     queued_max_request_bytes: int = dotted(
         kind=LONG,
-        derive=_queued_max_request_bytes,
+        derive=lambda config: max(256 << 20, 2 * config.socket_request_max_bytes),
         default_text="268435456, or twice `socket.request.max.bytes`",
         doc="Most bytes of memory for requests that are incomplete or being served. Requests that "
         "fit a buffer of 256 KiB are not counted: `max.connections.per.ip` limits those. At the "
@@ -270,7 +246,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
     )
     log_dirs: tuple[str, ...] = dotted(
         kind=LIST,
-        derive=_log_dirs,
+        derive=lambda config: parse_list(config.log_dir),
         default_text="`log.dir`",
         doc="Data directories, comma-separated; a new partition goes to the one with the fewest.",
     )
@@ -283,7 +259,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
     log_roll_ms: int = dotted(
         kind=INT,
         low=1,
-        derive=_log_roll_ms,
+        derive=lambda config: config.log_roll_hours * _HOUR_MS,
         default_text="`log.roll.hours`",
         doc="Age at which a segment is closed; wins over the hours.",
     )
@@ -295,7 +271,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
     log_roll_jitter_ms: int = dotted(
         kind=INT,
         low=0,
-        derive=_log_roll_jitter_ms,
+        derive=lambda config: config.log_roll_jitter_hours * _HOUR_MS,
         default_text="`log.roll.jitter.hours`",
         doc="The same in milliseconds; wins over the hours.",
     )
@@ -307,14 +283,14 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
     log_retention_minutes: int = dotted(
         kind=INT,
         low=1,
-        derive=_log_retention_minutes,
+        derive=lambda config: config.log_retention_hours * 60,
         default_text="`log.retention.hours`",
         doc="The same in minutes; wins over the hours.",
     )
     log_retention_ms: int = dotted(
         kind=INT,
         low=1,
-        derive=_log_retention_ms,
+        derive=lambda config: config.log_retention_minutes * _MINUTE_MS,
         default_text="`log.retention.minutes`",
         doc="The same in milliseconds; wins over minutes and hours. -1 is refused.",
     )

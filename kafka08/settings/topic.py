@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 from kafka08.errors import ConfigError
-from kafka08.settings.broker import (
-    COMPRESSED_SETS,
-    CREATE_TIME,
-    LOG_APPEND_TIME,
-    TIMESTAMP_TYPES,
-    BrokerConfig,
-)
+from kafka08.settings.broker import LOG_APPEND_TIME, BrokerConfig
 from kafka08.settings.later_topics import LaterTopicSettings
 from kafka08.settings.settings import (
     BOOLEAN,
     INT,
     LONG,
     LONG_MAX,
-    RELEASE,
     THROTTLED,
     NumberFormatError,
     Settings,
     UnknownConfigError,
     dotted,
     message_format,
-    one_of,
 )
 
 _DELETE, _COMPACT, _BOTH = "delete", "compact", "compact,delete"
@@ -67,6 +60,12 @@ def _cleanup_policy(value: str, otherwise: str) -> str:
     if words == {_DELETE, _COMPACT}:
         return _BOTH
     return words.pop() if words in ({_DELETE}, {_COMPACT}) else otherwise
+
+
+def _as_broker(key: str) -> Any:
+    """The setting that is the same for a topic as for a broker, where it has ``key``."""
+    own = BrokerConfig.settings()[key.replace(".", "_")]
+    return own._replace(key="", doc=f"Not in 0.8.2.2; see `{key}`.")
 
 
 def _names(replicas: tuple[str, ...], partition: int, broker_id: int) -> bool:
@@ -122,9 +121,7 @@ class LogConfig(Settings):
     min_cleanable_dirty_ratio: float = dotted(
         0.5, doc="A log is compacted once its uncleaned share is above this."
     )
-    min_compaction_lag_ms: int = dotted(
-        0, LONG, low=0, doc="Not in 0.8.2.2; see `log.cleaner.min.compaction.lag.ms`."
-    )
+    min_compaction_lag_ms: int = _as_broker("log.cleaner.min.compaction.lag.ms")
     max_compaction_lag_ms: int = dotted(
         LONG_MAX,
         LONG,
@@ -145,26 +142,12 @@ class LogConfig(Settings):
     min_insync_replicas: int = dotted(
         1, doc="Replicas that must be in sync for a produce with acks -1; at least 1."
     )
-    compressed_sets: str = dotted(
-        "verbatim", kind=one_of(*COMPRESSED_SETS), doc="Not in 0.8.2.2; see `log.compressed.sets`."
-    )
-    message_format_version: str = dotted(
-        "3.0", RELEASE, doc="Not in 0.8.2.2; see `log.message.format.version`."
-    )
-    message_timestamp_type: str = dotted(
-        CREATE_TIME,
-        kind=one_of(*TIMESTAMP_TYPES),
-        doc="Not in 0.8.2.2; see `log.message.timestamp.type`.",
-    )
-    message_timestamp_difference_max_ms: int = dotted(
-        LONG_MAX, LONG, low=0, doc="Not in 0.8.2.2; see `log.message.timestamp.difference.max.ms`."
-    )
-    message_timestamp_before_max_ms: int = dotted(
-        LONG_MAX, LONG, low=0, doc="Not in 0.8.2.2; see `log.message.timestamp.before.max.ms`."
-    )
-    message_timestamp_after_max_ms: int = dotted(
-        LONG_MAX, LONG, low=0, doc="Not in 0.8.2.2; see `log.message.timestamp.after.max.ms`."
-    )
+    compressed_sets: str = _as_broker("log.compressed.sets")
+    message_format_version: str = _as_broker("log.message.format.version")
+    message_timestamp_type: str = _as_broker("log.message.timestamp.type")
+    message_timestamp_difference_max_ms: int = _as_broker("log.message.timestamp.difference.max.ms")
+    message_timestamp_before_max_ms: int = _as_broker("log.message.timestamp.before.max.ms")
+    message_timestamp_after_max_ms: int = _as_broker("log.message.timestamp.after.max.ms")
     message_downconversion_enable: bool = dotted(
         True,
         BOOLEAN._replace(parse=_topic_boolean),
