@@ -253,32 +253,10 @@ class AdminOperationError(KafkaError):
 
 NO_ERROR: Final = 0
 
-BY_CODE: dict[int, type[KafkaError]] = {
-    error.code: error
-    for error in (
-        UnknownError,
-        OffsetOutOfRangeError,
-        InvalidMessageError,
-        UnknownTopicOrPartitionError,
-        InvalidFetchSizeError,
-        LeaderNotAvailableError,
-        NotLeaderForPartitionError,
-        RequestTimedOutError,
-        BrokerNotAvailableError,
-        ReplicaNotAvailableError,
-        MessageSizeTooLargeError,
-        StaleControllerEpochError,
-        OffsetMetadataTooLargeError,
-        StaleLeaderEpochError,
-        OffsetsLoadInProgressError,
-        ConsumerCoordinatorNotAvailableError,
-        NotCoordinatorForConsumerError,
-        InvalidTopicError,
-        MessageSetSizeTooLargeError,
-        NotEnoughReplicasError,
-        NotEnoughReplicasAfterAppendError,
-    )
+BY_CODE: dict[int, type[KafkaError]] = {UnknownError.code: UnknownError} | {
+    error.code: error for error in KafkaError.__subclasses__() if 1 <= error.code <= 20
 }
+"""The errors of 0.8.2.2."""
 
 
 class LaterCode(IntEnum):

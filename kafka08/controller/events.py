@@ -130,13 +130,8 @@ class LogEndsFetched(TermEvent):
         self.ends = ends
 
 
-class LaterFormatsFetched(TermEvent):
+class LaterFormatsFetched(LogEndsFetched):
     """Leaders reported up to where their logs hold what 0.8.2.2 cannot read, or failed to."""
-
-    def __init__(self, term: int, number: int, ends: Ends) -> None:
-        super().__init__(term)
-        self.number = number
-        self.ends = ends
 
 
 class RebalanceDue(TermEvent):
