@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from kafka08.errors import InvalidTopicError
 
@@ -15,7 +15,21 @@ EARLIEST_TIME = -2
 # Of our brokers among themselves: up to where a log holds what 0.8.2.2 cannot read.
 LATER_FORMATS_TIME = -1008
 TRACE = 5  # log4j's level, below logging.DEBUG
+C = TypeVar("C", bound="Closing")
 _LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+class Closing:
+    """A context manager that closes itself at the end."""
+
+    def __enter__(self: C) -> C:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def close(self) -> object:
+        raise NotImplementedError
 
 
 class TopicPartition(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kafka08.client.admin import AdminClient, RemoteError
-from kafka08.errors import NO_ERROR, LaterCode, ProtocolError, meaning_of
+from kafka08.client.admin import AdminClient, check
+from kafka08.errors import LaterCode, ProtocolError
 from kafka08.protocol import acl_schemas as a
 from kafka08.security.acl_filters import ResourceFilter, RuleFilter
 from kafka08.security.acls import (
@@ -87,5 +87,4 @@ def _read(found: a.DescribedAcls) -> tuple[Resource, list[Acl]]:
 def _check(code: int, message: str | None) -> None:
     if code == LaterCode.CLUSTER_AUTHORIZATION_FAILED and not message:
         message = "Cluster authorization failed."
-    if code != NO_ERROR:
-        raise RemoteError(code, message or meaning_of(code), "")
+    check(code, message)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from kafka08.client.cluster import ClusterClient, Endpoint, NoBrokerError
 from kafka08.client.requests import Response
+from kafka08.common import Closing
 from kafka08.errors import (
     NO_ERROR,
     AdminOperationError,
@@ -47,7 +49,7 @@ class RemoteError(AdminOperationError):
         self.wire_code = wire_code
 
 
-class AdminClient:
+class AdminClient(Closing):
     """Administers the cluster of ``bootstrap``.
 
     ``timeout_ms`` bounds what the cluster may take for one request. ``channel`` makes
@@ -65,10 +67,11 @@ class AdminClient:
         channel: Connect = Channel,
     ) -> None:
         self._bootstrap = list(bootstrap)
-        self._client_id = client_id
         self._timeout_ms = timeout_ms
         self._runtime = runtime or ThreadRuntime()
-        self._make_channel = channel
+        self._channel = partial(
+            channel, client_id=client_id, timeout_ms=timeout_ms + _GRACE_MS, runtime=self._runtime
+        )
         self._cluster = ClusterClient(
             self._bootstrap,
             client_id=client_id,
@@ -77,12 +80,6 @@ class AdminClient:
             channel=channel,
         )
         self._serving: BrokerConnection | None = None
-
-    def __enter__(self) -> AdminClient:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
 
     def close(self) -> None:
         self._cluster.close()
@@ -234,18 +231,9 @@ class AdminClient:
     def _call_broker(self, request: object, broker_id: str) -> Response:
         for each in self.metadata().brokers:
             if str(each.node_id) == broker_id:
-                with contextlib.closing(self._connection(each.host, each.port)) as channel:
+                with contextlib.closing(self._channel(each.host, each.port)) as channel:
                     return channel.call(request)
         raise NoBrokerError(f"There is no broker with the id {broker_id}")
-
-    def _connection(self, host: str, port: int) -> BrokerConnection:
-        return self._make_channel(
-            host,
-            port,
-            client_id=self._client_id,
-            timeout_ms=self._timeout_ms + _GRACE_MS,
-            runtime=self._runtime,
-        )
 
     def _find_serving(self) -> BrokerConnection:
         """A connection to a broker that answers these APIs.
@@ -256,7 +244,7 @@ class AdminClient:
         brokers = [(b.host, b.port) for b in self.metadata().brokers] or self._bootstrap
         closed, cause = [], "no broker is known"
         for host, port in brokers:
-            channel = self._connection(host, port)
+            channel = self._channel(host, port)
             try:
                 channel.connect()
             except OSError as error:
@@ -274,6 +262,12 @@ class AdminClient:
             f"{', '.join(closed)}: closed the connection over an administrative request, "
             "as Kafka 0.8.2.2 does"
         )
+
+
+def check(code: int, message: str | None) -> None:
+    """Raises RemoteError if ``code`` is that of an error."""
+    if code != NO_ERROR:
+        raise RemoteError(code, message or meaning_of(code), "")
 
 
 def _entries(config: Mapping[str, str]) -> list[admin_schemas.TopicConfigEntry]:

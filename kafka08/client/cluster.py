@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from kafka08.client.requests import Response
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import Broker, Closing, TopicPartition
 from kafka08.errors import (
     ConfigError,
     KafkaError,
@@ -49,7 +50,7 @@ class NoBrokerError(KafkaError, OSError):
     """No broker of the list answered."""
 
 
-class ClusterClient:
+class ClusterClient(Closing):
     """Metadata and connections of one cluster.
 
     ``bootstrap``: the endpoints that are asked for metadata, in random order, or a function that
@@ -69,9 +70,10 @@ class ClusterClient:
     ) -> None:
         self.client_id = client_id
         self._bootstrap = bootstrap
-        self._timeout_ms = timeout_ms
         self._runtime = runtime or ThreadRuntime()
-        self._make_channel = channel
+        self._channel = partial(
+            channel, client_id=client_id, timeout_ms=timeout_ms, runtime=self._runtime
+        )
         self._ask_known = ask_known
         self._lock = self._runtime.lock()
         self._brokers: dict[int, Broker] = {}
@@ -129,15 +131,6 @@ class ClusterClient:
             endpoints = [*dict.fromkeys([*endpoints, *endpoints_of(list(self._brokers.values()))])]
         random.shuffle(endpoints)
         return endpoints
-
-    def _channel(self, host: str, port: int) -> BrokerConnection:
-        return self._make_channel(
-            host,
-            port,
-            client_id=self.client_id,
-            timeout_ms=self._timeout_ms,
-            runtime=self._runtime,
-        )
 
     def refresh(self, topics: Iterable[str] = ()) -> schemas.MetadataResponse:
         """Fetch metadata and remember it, errors of single topics included."""
@@ -217,12 +210,6 @@ class ClusterClient:
             for channel, _ in self._channels.values():
                 channel.close()
             self._channels.clear()
-
-    def __enter__(self) -> ClusterClient:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
 
 
 def find_coordinator(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from kafka08.client import requests
@@ -106,12 +107,11 @@ class CoordinatorOffsets:
     ) -> None:
         self._group = group
         self._brokers = brokers
-        self._client_id = client_id
         self._socket_timeout_ms = socket_timeout_ms
         self._runtime = runtime or ThreadRuntime()
         self._stopping = stopping or self._runtime.event()
         self._retry = Retry(self._runtime, backoff_ms / 1000, stopping=self._stopping)
-        self._make_channel = channel
+        self._open = partial(channel, client_id=client_id, runtime=self._runtime)
         self._channel: BrokerConnection | None = None
 
     def connect(self) -> bool:
@@ -137,18 +137,11 @@ class CoordinatorOffsets:
         brokers = list(self._brokers())
         random.shuffle(brokers)
         timeout_ms = min(LOOKUP_TIMEOUT_MS, self._socket_timeout_ms)
-        found = find_coordinator(
-            self._group, brokers, lambda host, port: self._open(host, port, timeout_ms)
-        )
-        channel = self._open(found.host, found.port, self._socket_timeout_ms)
+        found = find_coordinator(self._group, brokers, partial(self._open, timeout_ms=timeout_ms))
+        channel = self._open(found.host, found.port, timeout_ms=self._socket_timeout_ms)
         channel.connect()
         self._channel = channel
         return channel
-
-    def _open(self, host: str, port: int, timeout_ms: int) -> BrokerConnection:
-        return self._make_channel(
-            host, port, client_id=self._client_id, timeout_ms=timeout_ms, runtime=self._runtime
-        )
 
     def disconnect(self) -> None:
         channel, self._channel = self._channel, None

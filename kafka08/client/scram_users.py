@@ -6,8 +6,8 @@ import secrets
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafka08.client.admin import AdminClient, RemoteError
-from kafka08.errors import NO_ERROR, LaterCode, meaning_of
+from kafka08.client.admin import AdminClient, check
+from kafka08.errors import LaterCode
 from kafka08.protocol import scram_schemas as s
 from kafka08.security.scram import nonce_of, salted_password
 
@@ -29,12 +29,12 @@ def describe(admin: AdminClient, user: str | None = None) -> dict[str, dict[str,
     is left out. Raises RemoteError, and what AdminClient raises."""
     asked = None if user is None else [s.DescribedUserName(user)]
     answer = admin.call(s.DescribeUserScramCredentialsRequest(asked))
-    _check(answer.error, answer.message)
+    check(answer.error, answer.message)
     found = {}
     for each in answer.users:
         if each.error == LaterCode.RESOURCE_NOT_FOUND:
             continue
-        _check(each.error, each.message)
+        check(each.error, each.message)
         found[each.user] = {_name(c.mechanism): c.iterations for c in each.credentials}
     return found
 
@@ -53,14 +53,9 @@ def alter(
     deletions = [s.ScramDeletion(user, _NUMBERS[mechanism]) for mechanism in deleted]
     answer = admin.call(s.AlterUserScramCredentialsRequest(deletions, upsertions))
     for each in answer.users:
-        _check(each.error, each.message)
+        check(each.error, each.message)
 
 
 def _name(mechanism: int) -> str:
     known = 0 < mechanism < len(s.MECHANISMS)
     return s.MECHANISMS[mechanism] if known else f"UNKNOWN({mechanism})"
-
-
-def _check(code: int, message: str | None) -> None:
-    if code != NO_ERROR:
-        raise RemoteError(code, message or meaning_of(code), "")

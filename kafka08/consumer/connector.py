@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 
 from kafka08.client.security import runtime_for
-from kafka08.common import TopicPartition
+from kafka08.common import Closing, TopicPartition
 from kafka08.consumer.assignors import Assignment, assignor_for, thread_ids
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.decoders import Decoder, decoder_named
@@ -54,7 +54,7 @@ def generate_consumer_id(config: ConsumerConfig, now_ms: int) -> str:
     return f"{config.group_id}_{socket.gethostname()}-{now_ms}-{digits}"
 
 
-class ConsumerConnector:
+class ConsumerConnector(Closing):
     """Consume as a member of ``config.group_id``; a context manager that closes.
 
     Without ``zk`` (a started client, closed with the connector) it connects by itself and raises
@@ -488,12 +488,6 @@ class ConsumerConnector:
             logger.error("The last offsets were not committed: %s", error)
         except Exception:
             logger.critical("error during consumer connector shutdown", exc_info=True)
-
-    def __enter__(self) -> ConsumerConnector:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
 
 
 def _moved(position: PartitionPosition, offset: int | None) -> PartitionPosition:

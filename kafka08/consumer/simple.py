@@ -11,7 +11,7 @@ from kafka08.client import log_offsets, reading, requests
 from kafka08.client.meters import Requests, Ticker
 from kafka08.client.offsets import stored_offsets
 from kafka08.client.requests import Response, StoredOffset
-from kafka08.common import TopicPartition
+from kafka08.common import Closing, TopicPartition
 from kafka08.consumer.metrics import fetch_series
 from kafka08.errors import KafkaError, ProtocolError
 from kafka08.metrics.registry import Series
@@ -20,7 +20,7 @@ from kafka08.protocol import schemas
 from kafka08.runtime import Runtime, ThreadRuntime
 
 
-class SimpleConsumer:
+class SimpleConsumer(Closing):
     """Requests to the broker at ``host:port``, one at a time, from any number of tasks.
 
     A request that fails on the wire is sent once more on a new connection; the second failure
@@ -168,9 +168,3 @@ class SimpleConsumer:
     def close(self) -> None:
         self._closed = True
         self._channel.close()
-
-    def __enter__(self) -> SimpleConsumer:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()

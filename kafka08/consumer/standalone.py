@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from kafka08.client.cluster import Endpoint
 from kafka08.client.retry import Retry
 from kafka08.client.security import runtime_for
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import Broker, Closing, TopicPartition
 from kafka08.consumer.assigned import AssignedConsumer, raise_refused
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.stream import KafkaStream
@@ -26,7 +26,7 @@ logger = logging.getLogger("kafka.consumer.SimpleConsumer")
 NO_OFFSET = -1
 
 
-class StandaloneConsumer:
+class StandaloneConsumer(Closing):
     """Reads through the brokers at ``bootstrap``; a context manager that closes.
 
     Uses these settings of ``config``: fetching, auto.offset.reset and consumer.timeout.ms.
@@ -107,9 +107,3 @@ class StandaloneConsumer:
         except (OSError, KafkaError) as error:
             logger.error("The last offsets were not committed: %s", error)
         self._consumer.offsets.disconnect()
-
-    def __enter__(self) -> StandaloneConsumer:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()

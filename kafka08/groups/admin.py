@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kafka08.client.cluster import ClusterClient, Endpoint, NoBrokerError, listeners_of
 from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import Broker, Closing, TopicPartition
 from kafka08.errors import AdminOperationError, KafkaError, LaterCode, meaning_of
 from kafka08.groups import members as group_members
 from kafka08.groups import nodes
@@ -53,7 +53,7 @@ class GroupProgress(NamedTuple):
         return self.log_end - self.offset
 
 
-class GroupAdmin:
+class GroupAdmin(Closing):
     """Groups as seen through ``zk``, or without it through the brokers of ``bootstrap`` alone.
 
     ``timeout_ms`` bounds the wait for a coordinator. Calls raise OSError and KafkaError. A context
@@ -96,12 +96,6 @@ class GroupAdmin:
         self.storage = GroupStorage(
             self.cluster, self.timed, zk, timeout_ms=timeout_ms, runtime=self._runtime
         )
-
-    def __enter__(self) -> GroupAdmin:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
 
     def close(self) -> None:
         self.cluster.close()

@@ -13,9 +13,9 @@ from kafka08.errors import ProtocolError
 from kafka08.protocol.codec import decode, encode
 from kafka08.protocol.schemas import OffsetKey, OffsetValue
 from kafka08.protocol.types import (
-    Records,
     Since,
     Until,
+    blob,
     int16,
     int32,
     int64,
@@ -29,8 +29,6 @@ _GROUP_KEY = 2
 _GROUP_VERSION = 3
 _LAST_OFFSET_VERSION = 3  # that later releases write
 _UNKNOWN = -1
-
-blob = Annotated[bytes | memoryview, Records("bytes")]
 
 
 class GroupPartition(NamedTuple):

@@ -17,7 +17,7 @@ from typing import Any
 
 from kafka08.client.cluster import ClusterClient, parse_broker_list
 from kafka08.client.security import runtime_for
-from kafka08.common import TopicPartition
+from kafka08.common import Closing, TopicPartition
 from kafka08.errors import KafkaError, UnsupportedForMessageFormatError
 from kafka08.message.entry import MIN_ENTRY
 from kafka08.metrics.registry import Series
@@ -65,7 +65,7 @@ _numbers = itertools.count(1)
 _alive: weakref.WeakSet[KafkaProducer] = weakref.WeakSet()
 
 
-class KafkaProducer:
+class KafkaProducer(Closing):
     """Sends records from any number of tasks; a context manager that closes.
 
     Settings come as a mapping of dotted names, as keywords (``linger_ms=5``), or both.
@@ -484,12 +484,6 @@ class KafkaProducer:
             batch.finish()
         if ended:
             logger.warning("Closed with %d batches unsent or unacknowledged", len(ended))
-
-    def __enter__(self) -> KafkaProducer:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
 
 
 def _no_partition(found: Topic, partition: int) -> ValueError:

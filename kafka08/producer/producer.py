@@ -16,6 +16,7 @@ from functools import partial
 
 from kafka08.client.cluster import ClusterClient, parse_broker_list
 from kafka08.client.security import runtime_for
+from kafka08.common import Closing
 from kafka08.metrics.registry import Series
 from kafka08.network.channel import Channel, Connect
 from kafka08.producer.config import SYNC, ProducerConfig
@@ -64,7 +65,7 @@ class Batcher:
         self._sent_ms = now_ms
 
 
-class Producer:
+class Producer(Closing):
     """Sends KeyedMessages from any number of tasks; a context manager that closes.
 
     ``partitioner``, ``encoder`` and ``key_encoder`` replace those that the settings name. It can
@@ -250,12 +251,6 @@ class Producer:
                     self._metrics.dropped_messages.mark(message.topic)
         if dropped:
             logger.warning("Closed with %d messages unsent", dropped)
-
-    def __enter__(self) -> Producer:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
 
 
 def _close_all() -> None:
