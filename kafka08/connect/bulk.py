@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 
 from kafka08.connect.interface import ConnectError, JobConnector, JobTask
-from kafka08.settings.settings import INT_MAX, LIST, LONG, LONG_MAX, setting
+from kafka08.settings.settings import LIST, LONG, dotted
 from kafka08.spark.bulk import UnloadOptions, unload
 from kafka08.spark.sessions import session
 
@@ -19,14 +19,10 @@ logger = logging.getLogger("kafka08.connect.bulk")
 class BulkSinkConfig(UnloadOptions):
     """All ``spark.*`` options go to the Spark session as well."""
 
-    topics: tuple[str, ...] = setting("topics", kind=LIST, doc="the topics")
-    path: str = setting("path", doc="directory of the runs, by any URI that Hadoop knows")
-    run_interval_ms: int = setting(
-        "run.interval.ms", 60000, LONG, 0, LONG_MAX, doc="pause between two runs"
-    )
-    max_retries: int = setting(
-        "max.retries", 3, low=0, high=INT_MAX, doc="further tries after a run that failed"
-    )
+    topics: tuple[str, ...] = dotted(kind=LIST, doc="the topics")
+    path: str = dotted(doc="directory of the runs, by any URI that Hadoop knows")
+    run_interval_ms: int = dotted(60000, LONG, 0, doc="pause between two runs")
+    max_retries: int = dotted(3, low=0, doc="further tries after a run that failed")
 
 
 class BulkSinkTask(JobTask):

@@ -9,7 +9,7 @@ import re
 
 from kafka08.client.cluster import parse_broker_list
 from kafka08.errors import ConfigError
-from kafka08.settings.settings import LIST, LONG, LONG_MAX, Settings, setting
+from kafka08.settings.settings import LIST, LONG, Settings, dotted
 
 JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
 
@@ -20,39 +20,21 @@ class WorkerConfig(Settings):
     ``producer.*`` and ``consumer.*`` go to the clients of the tasks, without the prefix.
     """
 
-    bootstrap_servers: tuple[str, ...] = setting(
-        "bootstrap.servers", kind=LIST, doc="host:port of brokers to learn the cluster from"
+    bootstrap_servers: tuple[str, ...] = dotted(
+        kind=LIST, doc="host:port of brokers to learn the cluster from"
     )
-    key_converter: str = setting(
-        "key.converter", JSON_CONVERTER, doc="how keys become bytes and back"
+    key_converter: str = dotted(JSON_CONVERTER, doc="how keys become bytes and back")
+    value_converter: str = dotted(JSON_CONVERTER, doc="how values become bytes and back")
+    offset_storage_file_filename: str = dotted(doc="the file in which sources keep their offsets")
+    offset_flush_interval_ms: int = dotted(60000, LONG, 1, doc="time between two commits")
+    offset_flush_timeout_ms: int = dotted(
+        5000, LONG, 1, doc="how long a stopping task waits for records to be acknowledged"
     )
-    value_converter: str = setting(
-        "value.converter", JSON_CONVERTER, doc="how values become bytes and back"
+    task_shutdown_graceful_timeout_ms: int = dotted(
+        5000, LONG, 0, doc="how long all tasks together may take to stop"
     )
-    offset_storage_file_filename: str = setting(
-        "offset.storage.file.filename", doc="the file in which sources keep their offsets"
-    )
-    offset_flush_interval_ms: int = setting(
-        "offset.flush.interval.ms", 60000, LONG, 1, LONG_MAX, doc="time between two commits"
-    )
-    offset_flush_timeout_ms: int = setting(
-        "offset.flush.timeout.ms",
-        5000,
-        LONG,
-        1,
-        LONG_MAX,
-        doc="how long a stopping task waits for records to be acknowledged",
-    )
-    task_shutdown_graceful_timeout_ms: int = setting(
-        "task.shutdown.graceful.timeout.ms",
-        5000,
-        LONG,
-        0,
-        LONG_MAX,
-        doc="how long all tasks together may take to stop",
-    )
-    plugin_path: tuple[str, ...] = setting(
-        "plugin.path", (), LIST, doc="directories and zip files that are searched for connectors"
+    plugin_path: tuple[str, ...] = dotted(
+        (), LIST, doc="directories and zip files that are searched for connectors"
     )
 
     def check(self) -> None:
@@ -66,13 +48,11 @@ class WorkerConfig(Settings):
 class ConnectorConfig(Settings):
     """The settings common to all connectors' files."""
 
-    name: str = setting("name", doc="the connector's name; offsets and the group are kept under it")
-    connector_class: str = setting("connector.class", doc="a short name or module.Class")
-    tasks_max: int = setting(
-        "tasks.max", 1, low=1, doc="largest number of tasks that share the work"
-    )
-    key_converter: str = setting("key.converter", "", doc="replaces the worker's")
-    value_converter: str = setting("value.converter", "", doc="replaces the worker's")
+    name: str = dotted(doc="the connector's name; offsets and the group are kept under it")
+    connector_class: str = dotted(doc="a short name or module.Class")
+    tasks_max: int = dotted(1, low=1, doc="largest number of tasks that share the work")
+    key_converter: str = dotted("", doc="replaces the worker's")
+    value_converter: str = dotted("", doc="replaces the worker's")
 
     def check(self) -> None:
         if not self.name.strip():
@@ -82,8 +62,8 @@ class ConnectorConfig(Settings):
 class SinkConfig(Settings):
     """The further settings of a sink's file; one of the two must be set."""
 
-    topics: tuple[str, ...] = setting("topics", (), LIST, doc="the topics to read")
-    topics_regex: str = setting("topics.regex", "", doc="a regex that must match whole topic names")
+    topics: tuple[str, ...] = dotted((), LIST, doc="the topics to read")
+    topics_regex: str = dotted("", doc="a regex that must match whole topic names")
 
     def check(self) -> None:
         if bool(self.topics) == bool(self.topics_regex):

@@ -27,7 +27,7 @@ from kafka08.connect.interface import (
     SourceRecord,
     SourceTask,
 )
-from kafka08.settings.settings import INT_MAX, Settings, setting
+from kafka08.settings.settings import Settings, dotted
 from kafka08.spark.offset_log import replace_file
 
 logger = logging.getLogger("org.apache.kafka.connect.file.FileStreamSourceTask")
@@ -38,9 +38,9 @@ PATIENCE = 4
 
 
 class FileSourceConfig(Settings):
-    file: str = setting("file", doc="the file to follow; it may be created later")
-    topic: str = setting("topic", doc="the topic to which lines are sent")
-    batch_size: int = setting("batch.size", 2000, low=1, high=INT_MAX, doc="most lines of one poll")
+    file: str = dotted(doc="the file to follow; it may be created later")
+    topic: str = dotted(doc="the topic to which lines are sent")
+    batch_size: int = dotted(2000, low=1, doc="most lines of one poll")
 
 
 class FileStreamSourceTask(SourceTask):
@@ -180,7 +180,7 @@ class FileStreamSource(SourceConnector):
 
 
 class FileSinkConfig(Settings):
-    file: str = setting("file", "", doc="the file to write; without it, standard output")
+    file: str = dotted("", doc="the file to write; without it, standard output")
 
 
 class FileStreamSinkTask(SinkTask):

@@ -40,7 +40,7 @@ from kafka08.connect.interface import (
     Value,
 )
 from kafka08.errors import ConfigError
-from kafka08.settings.settings import INT_MAX, LIST, Settings, one_of, setting
+from kafka08.settings.settings import LIST, Settings, dotted, one_of
 
 logger = logging.getLogger("io.confluent.connect.jdbc")
 
@@ -51,11 +51,11 @@ KAFKA_COLUMNS = ("__connect_topic", "__connect_partition", "__connect_offset")
 class ConnectionConfig(Settings):
     """All ``spark.*`` options go to the Spark session, which JDBC URLs need."""
 
-    connection_url: str = setting("connection.url", doc="jdbc:..., or sqlite:PATH")
-    connection_user: str = setting("connection.user", "", doc="the database user")
-    connection_password: str = setting("connection.password", "", doc="the user's password")
-    connection_driver: str = setting("connection.driver", "", doc="the driver's Java class")
-    connection_jar: str = setting("connection.jar", "", doc="the driver's jar file")
+    connection_url: str = dotted(doc="jdbc:..., or sqlite:PATH")
+    connection_user: str = dotted("", doc="the database user")
+    connection_password: str = dotted("", doc="the user's password")
+    connection_driver: str = dotted("", doc="the driver's Java class")
+    connection_jar: str = dotted("", doc="the driver's jar file")
 
     @property
     def shown_url(self) -> str:
@@ -73,41 +73,26 @@ class ConnectionConfig(Settings):
 
 
 class SourceConfig(ConnectionConfig):
-    mode: str = setting(
-        "mode",
+    mode: str = dotted(
         kind=one_of("bulk", "incrementing", "timestamp", "timestamp+incrementing"),
         doc="how new and changed rows are found; bulk: all rows each time",
     )
-    table_whitelist: tuple[str, ...] = setting("table.whitelist", (), LIST, doc="the tables")
-    query: str = setting("query", "", doc="a SELECT instead of tables")
-    topic_prefix: str = setting(
-        "topic.prefix", doc="prefix of the table's name; for a query, the whole topic"
+    table_whitelist: tuple[str, ...] = dotted((), LIST, doc="the tables")
+    query: str = dotted("", doc="a SELECT instead of tables")
+    topic_prefix: str = dotted(doc="prefix of the table's name; for a query, the whole topic")
+    incrementing_column_name: str = dotted(
+        "", doc="a column whose values only increase with new rows"
     )
-    incrementing_column_name: str = setting(
-        "incrementing.column.name", "", doc="a column whose values only increase with new rows"
-    )
-    timestamp_column_name: str = setting(
-        "timestamp.column.name", "", doc="a column with the time of a row's last change"
-    )
-    timestamp_delay_interval_ms: int = setting(
-        "timestamp.delay.interval.ms",
+    timestamp_column_name: str = dotted("", doc="a column with the time of a row's last change")
+    timestamp_delay_interval_ms: int = dotted(
         0,
         low=0,
-        high=INT_MAX,
         doc="age at which changes are read, so that transactions that commit late are not missed",
     )
-    poll_interval_ms: int = setting(
-        "poll.interval.ms", 5000, low=0, high=INT_MAX, doc="pause between two queries of a table"
-    )
-    batch_max_rows: int = setting(
-        "batch.max.rows", 100, low=1, high=INT_MAX, doc="most rows of one poll"
-    )
-    connection_attempts: int = setting(
-        "connection.attempts", 3, low=1, high=INT_MAX, doc="tries before the task fails"
-    )
-    connection_backoff_ms: int = setting(
-        "connection.backoff.ms", 10000, low=0, high=INT_MAX, doc="pause between tries"
-    )
+    poll_interval_ms: int = dotted(5000, low=0, doc="pause between two queries of a table")
+    batch_max_rows: int = dotted(100, low=1, doc="most rows of one poll")
+    connection_attempts: int = dotted(3, low=1, doc="tries before the task fails")
+    connection_backoff_ms: int = dotted(10000, low=0, doc="pause between tries")
 
     def check(self) -> None:
         super().check()
@@ -264,35 +249,25 @@ class JdbcSource(JdbcConnector, SourceConnector):
 
 
 class JdbcSinkConfig(ConnectionConfig):
-    table_name_format: str = setting(
-        "table.name.format", "${topic}", doc="the table; ${topic} stands for the topic"
+    table_name_format: str = dotted("${topic}", doc="the table; ${topic} stands for the topic")
+    insert_mode: str = dotted(
+        "insert", kind=one_of("insert", "upsert"), doc="upsert: a row replaces the one with its key"
     )
-    insert_mode: str = setting(
-        "insert.mode",
-        "insert",
-        kind=one_of("insert", "upsert"),
-        doc="upsert: a row replaces the one with its key",
-    )
-    pk_mode: str = setting(
-        "pk.mode",
+    pk_mode: str = dotted(
         "none",
         kind=one_of("none", "kafka", "record_key", "record_value"),
         doc="what the primary key is: topic, partition and offset, or the message's key, or "
         "fields of its value",
     )
-    pk_fields: tuple[str, ...] = setting(
-        "pk.fields", (), LIST, doc="columns of the primary key; with kafka, three names"
+    pk_fields: tuple[str, ...] = dotted(
+        (), LIST, doc="columns of the primary key; with kafka, three names"
     )
-    auto_create: bool = setting("auto.create", False, doc="create missing tables")
-    delete_enabled: bool = setting(
-        "delete.enabled", False, doc="a null value removes the row; needs pk.mode=record_key"
+    auto_create: bool = dotted(False, doc="create missing tables")
+    delete_enabled: bool = dotted(
+        False, doc="a null value removes the row; needs pk.mode=record_key"
     )
-    batch_size: int = setting(
-        "batch.size", 3000, low=1, high=INT_MAX, doc="messages written in one transaction"
-    )
-    max_retries: int = setting(
-        "max.retries", 10, low=0, high=INT_MAX, doc="further tries after an error"
-    )
+    batch_size: int = dotted(3000, low=1, doc="messages written in one transaction")
+    max_retries: int = dotted(10, low=0, doc="further tries after an error")
 
     def check(self) -> None:
         super().check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka08.errors import ConfigError
 from kafka08.network.http import is_loopback
-from kafka08.settings.settings import INT, LIST, setting
+from kafka08.settings.settings import INT, LIST, dotted, setting
 from kafka08.settings.tls import SslSettings
 from kafka08.settings.zookeeper import ZooKeeperSecurity
 
@@ -15,18 +15,18 @@ CLIENT_PREFIX = "client."
 class ConsoleConfig(SslSettings, ZooKeeperSecurity):
     """``ssl.*`` are those of the console's own listener, used if ``http.tls`` is true."""
 
-    zookeeper_connect: str = setting("zookeeper.connect", doc="ZooKeeper: host:port,.../chroot")
-    zookeeper_session_timeout_ms: int = setting(
-        "zookeeper.session.timeout.ms", 6000, low=1, doc="also the longest wait for an answer"
+    zookeeper_connect: str = dotted(doc="ZooKeeper: host:port,.../chroot")
+    zookeeper_session_timeout_ms: int = dotted(
+        6000, low=1, doc="also the longest wait for an answer"
     )
-    http_host: str = setting(
-        "http.host", "127.0.0.1", doc="the address to listen on; only this machine by default"
+    http_host: str = dotted(
+        "127.0.0.1", doc="the address to listen on; only this machine by default"
     )
-    http_port: int = setting("http.port", 9000, low=0, high=65535, doc="0: any free one")
-    http_allowed_hosts: tuple[str, ...] = setting(
-        "http.allowed.hosts", (), LIST, doc="further names that browsers may use for the console"
+    http_port: int = dotted(9000, low=0, high=65535, doc="0: any free one")
+    http_allowed_hosts: tuple[str, ...] = dotted(
+        (), LIST, doc="further names that browsers may use for the console"
     )
-    http_tls: bool = setting("http.tls", False, doc="TLS, with the key of ssl.keystore.location")
+    http_tls: bool = dotted(False, doc="TLS, with the key of ssl.keystore.location")
     read_only: bool = setting(
         "console.read.only", True, doc="refuse all changes, and show no forms for them"
     )
@@ -45,12 +45,8 @@ class ConsoleConfig(SslSettings, ZooKeeperSecurity):
     refresh_ms: int = setting(
         "console.refresh.ms", 5000, low=100, doc="time between two reads of the cluster"
     )
-    lag_interval_ms: int = setting(
-        "lag.interval.ms", 10000, low=100, doc="time between two collections of lag"
-    )
-    request_timeout_ms: int = setting(
-        "request.timeout.ms", 4000, low=1, doc="longest wait for a broker's answer"
-    )
+    lag_interval_ms: int = dotted(10000, low=100, doc="time between two collections of lag")
+    request_timeout_ms: int = dotted(4000, low=1, doc="longest wait for a broker's answer")
     browse_max_bytes: int = setting(
         "console.browse.max.bytes",
         8 << 20,

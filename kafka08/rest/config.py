@@ -14,7 +14,7 @@ from kafka08.client.security import ClientSecurity
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.errors import ConfigError
 from kafka08.producer.kafka_config import KafkaProducerConfig
-from kafka08.settings.settings import LIST, LONG, LONG_MAX, setting
+from kafka08.settings.settings import LIST, LONG, dotted, setting
 from kafka08.settings.tls import SslSettings
 from kafka08.settings.zookeeper import ZooKeeperSecurity
 
@@ -47,71 +47,38 @@ class RestConfig(SslSettings, ZooKeeperSecurity):
     """Settings by attribute; ``RestConfig.from_properties`` reads dotted keys. ``ssl.*`` are for
     the listeners."""
 
-    id: str = setting("id", "", doc="a name of this proxy, part of the ids of its consumers")
-    zookeeper_connect: str = setting(
-        "zookeeper.connect", "localhost:2181", doc="host:port, comma-separated, with a /chroot"
+    id: str = dotted("", doc="a name of this proxy, part of the ids of its consumers")
+    zookeeper_connect: str = dotted(
+        "localhost:2181", doc="host:port, comma-separated, with a /chroot"
     )
-    zookeeper_session_timeout_ms: int = setting(
-        "zookeeper.session.timeout.ms", 6000, low=1, doc="of all sessions here"
+    zookeeper_session_timeout_ms: int = dotted(6000, low=1, doc="of all sessions here")
+    listeners: tuple[str, ...] = dotted(
+        ("http://127.0.0.1:8082",), LIST, doc="http://host:port or https://host:port to serve on"
     )
-    listeners: tuple[str, ...] = setting(
-        "listeners",
-        ("http://127.0.0.1:8082",),
-        LIST,
-        doc="http://host:port or https://host:port to serve on",
-    )
-    host_name: str = setting(
-        "host.name", "", doc="the host in base_uri; empty: the one that the request names"
-    )
+    host_name: str = dotted("", doc="the host in base_uri; empty: the one that the request names")
     allowed_hosts: tuple[str, ...] = setting(
         "http.allowed.hosts",
         (),
         LIST,
         doc="names to accept in Host beside localhost, addresses and those of listeners; * for all",
     )
-    consumer_request_max_bytes: int = setting(
-        "consumer.request.max.bytes", 64 << 20, LONG, 1, LONG_MAX, doc="bytes of one read"
+    consumer_request_max_bytes: int = dotted(64 << 20, LONG, 1, doc="bytes of one read")
+    consumer_request_timeout_ms: int = dotted(1000, low=0, doc="wait of one read")
+    consumer_instance_timeout_ms: int = dotted(300000, low=1, doc="idle time that ends one")
+    consumer_iterator_backoff_ms: int = dotted(50, low=1, doc="pause while nothing arrives")
+    consumer_threads: int = dotted(500, low=1, doc="reads at a time; others get 429")
+    consumer_instances_max: int = dotted(1000, low=0, doc="instances; others get 429")
+    consumer_instances_group_max: int = dotted(500, low=0, doc="those of one group")
+    simpleconsumer_pool_size_max: int = dotted(25, low=1, doc="reads by offset at a time")
+    simpleconsumer_pool_timeout_ms: int = dotted(1000, low=0, doc="wait for one of them")
+    request_max_bytes: int = dotted(4 << 20, low=1 << 10, doc="bytes of a body; others: 413")
+    connections_max: int = dotted(1000, low=1, doc="connections at a time")
+    request_deadline_ms: int = dotted(10000, low=1, doc="time to send a whole request")
+    shutdown_graceful_ms: int = dotted(1000, low=0, doc="how long the end may take")
+    access_control_allow_origin: tuple[str, ...] = dotted(
+        (), LIST, doc="origins of pages that may call; * for all"
     )
-    consumer_request_timeout_ms: int = setting(
-        "consumer.request.timeout.ms", 1000, low=0, doc="wait of one read"
-    )
-    consumer_instance_timeout_ms: int = setting(
-        "consumer.instance.timeout.ms", 300000, low=1, doc="idle time that ends one"
-    )
-    consumer_iterator_backoff_ms: int = setting(
-        "consumer.iterator.backoff.ms", 50, low=1, doc="pause while nothing arrives"
-    )
-    consumer_threads: int = setting(
-        "consumer.threads", 500, low=1, doc="reads at a time; others get 429"
-    )
-    consumer_instances_max: int = setting(
-        "consumer.instances.max", 1000, low=0, doc="instances; others get 429"
-    )
-    consumer_instances_group_max: int = setting(
-        "consumer.instances.group.max", 500, low=0, doc="those of one group"
-    )
-    simpleconsumer_pool_size_max: int = setting(
-        "simpleconsumer.pool.size.max", 25, low=1, doc="reads by offset at a time"
-    )
-    simpleconsumer_pool_timeout_ms: int = setting(
-        "simpleconsumer.pool.timeout.ms", 1000, low=0, doc="wait for one of them"
-    )
-    request_max_bytes: int = setting(
-        "request.max.bytes", 4 << 20, low=1 << 10, doc="bytes of a body; others: 413"
-    )
-    connections_max: int = setting("connections.max", 1000, low=1, doc="connections at a time")
-    request_deadline_ms: int = setting(
-        "request.deadline.ms", 10000, low=1, doc="time to send a whole request"
-    )
-    shutdown_graceful_ms: int = setting(
-        "shutdown.graceful.ms", 1000, low=0, doc="how long the end may take"
-    )
-    access_control_allow_origin: tuple[str, ...] = setting(
-        "access.control.allow.origin", (), LIST, doc="origins of pages that may call; * for all"
-    )
-    access_control_allow_methods: str = setting(
-        "access.control.allow.methods", "", doc="methods for such pages; empty: all"
-    )
+    access_control_allow_methods: str = dotted("", doc="methods for such pages; empty: all")
     read_only: bool = setting("rest.read.only", False, doc="refuse all that changes anything")
     produce_topics: tuple[str, ...] = setting(
         "rest.produce.topics", (), LIST, doc="the only topics to write to; empty: all"
@@ -128,7 +95,7 @@ class RestConfig(SslSettings, ZooKeeperSecurity):
     insecure_authentication: bool = setting(
         "authentication.over.http", False, doc="logins over http:// beyond loopback"
     )
-    debug: bool = setting("debug", False, doc="show the texts of unexpected errors")
+    debug: bool = dotted(False, doc="show the texts of unexpected errors")
 
     def check(self) -> None:
         if not self.listeners:

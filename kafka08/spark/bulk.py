@@ -30,7 +30,7 @@ from kafka08.message.entry import BytesLike
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.progress import Progress
 from kafka08.runtime import Runtime, Scheduler, ThreadRuntime
-from kafka08.settings.settings import INT_MAX, Settings, one_of, setting
+from kafka08.settings.settings import Settings, dotted, one_of
 from kafka08.spark.errors import DataLossError
 from kafka08.spark.params import SourceParams, endpoints_in
 from kafka08.spark.planner import Range, split_ranges, split_total
@@ -55,19 +55,13 @@ POLL_MS = 1000
 class UnloadOptions(Settings):
     """The options of ``unload`` that connectors have too, there with these keys."""
 
-    bucket: str = setting(
-        "bucket", "hour", one_of(*BUCKETS), doc="period of time that a file covers"
+    bucket: str = dotted("hour", one_of(*BUCKETS), doc="period of time that a file covers")
+    timestamp_field: str = dotted(
+        "", doc="field of JSON values with the time; the default is the time of the run"
     )
-    timestamp_field: str = setting(
-        "timestamp.field",
-        "",
-        doc="field of JSON values with the time; the default is the time of the run",
-    )
-    max_messages: int = setting(
-        "max.messages", 0, low=0, high=INT_MAX, doc="approximate limit of one run; 0: no limit"
-    )
-    fail_on_data_loss: bool = setting(
-        "fail.on.data.loss", True, doc="fail if messages were removed before they were read"
+    max_messages: int = dotted(0, low=0, doc="approximate limit of one run; 0: no limit")
+    fail_on_data_loss: bool = dotted(
+        True, doc="fail if messages were removed before they were read"
     )
 
 
