@@ -1,7 +1,7 @@
 """Leader selection: four election rules, and the removal of replicas from an isr. Pure functions.
 
-Mirrors kafka.controller.PartitionLeaderSelector. Each rule takes the state just read and returns
-the state to write, with ``leader_epoch`` one higher and our ``controller_epoch``. No rule returns
+Mirrors kafka.controller.PartitionLeaderSelector. Each rule takes a vote and returns the state
+to write, with ``leader_epoch`` one higher and our ``controller_epoch``. No rule returns
 an empty isr (0.8.2.2 may; then the first broker to come back leads, however stale).
 """
 
@@ -42,6 +42,24 @@ class Election(NamedTuple):
     unclean: bool = False
 
 
+class Vote(NamedTuple):
+    """The facts of an election: the state just read, the replicas in assignment order, the ids of
+    brokers that may lead, and our epoch."""
+
+    current: LeaderAndIsr
+    assigned: Sequence[int]
+    live: Collection[int]
+    controller_epoch: int
+
+    @property
+    def alive(self) -> tuple[int, ...]:
+        return tuple(replica for replica in self.assigned if replica in self.live)
+
+    def won(self, leader: int, isr: tuple[int, ...], recipients: Sequence[int]) -> Election:
+        state = _next(self.current, leader, isr, self.controller_epoch)
+        return Election(state, tuple(recipients))
+
+
 def first_leader(
     assigned: Sequence[int], live: Collection[int], controller_epoch: int
 ) -> LeaderAndIsr:
@@ -55,119 +73,89 @@ def first_leader(
     return LeaderAndIsr(alive[0], 0, alive, controller_epoch, 0)
 
 
-def offline(
-    current: LeaderAndIsr,
-    assigned: Sequence[int],
-    live: Collection[int],
-    controller_epoch: int,
-    unclean: UncleanChoice | None,
-) -> Election:
+def offline(vote: Vote, unclean: UncleanChoice | None) -> Election:
     """The leader is gone (OfflinePartitionLeaderSelector).
 
     The first live member of the isr, in assignment order, leads. If there is none, ``unclean``
     chooses among the live replicas. ``unclean`` None means that the configuration forbids it.
     """
-    alive = tuple(replica for replica in assigned if replica in live)
-    alive_isr = tuple(replica for replica in current.isr if replica in live)
+    alive = vote.alive
+    alive_isr = tuple(replica for replica in vote.current.isr if replica in vote.live)
     for replica in alive:
         if replica in alive_isr:
-            return Election(_next(current, replica, alive_isr, controller_epoch), alive)
+            return vote.won(replica, alive_isr, alive)
     if unclean is None:
         raise NoReplicaOnlineError(
-            f"No broker in ISR is alive. Live brokers are: [{csv(sorted(live))}], "
-            f"ISR brokers are: [{csv(current.isr)}]"
+            f"No broker in ISR is alive. Live brokers are: [{csv(sorted(vote.live))}], "
+            f"ISR brokers are: [{csv(vote.current.isr)}]"
         )
     if not alive:
         raise NoReplicaOnlineError(
-            f"No replica is alive. Live brokers are: [{csv(sorted(live))}], "
-            f"Assigned replicas are: [{csv(assigned)}]"
+            f"No replica is alive. Live brokers are: [{csv(sorted(vote.live))}], "
+            f"Assigned replicas are: [{csv(vote.assigned)}]"
         )
     leader = unclean(alive)
-    return Election(_next(current, leader, (leader,), controller_epoch), alive, unclean=True)
+    return vote.won(leader, (leader,), alive)._replace(unclean=True)
 
 
-def reassigned(
-    current: LeaderAndIsr,
-    new_replicas: Sequence[int],
-    live: Collection[int],
-    controller_epoch: int,
-) -> Election:
+def reassigned(vote: Vote) -> Election:
     """The leader is not in the new list, or dead (ReassignedPartitionLeaderSelector)."""
-    for replica in new_replicas:
-        if replica in live and replica in current.isr:
-            return Election(
-                _next(current, replica, current.isr, controller_epoch), tuple(new_replicas)
-            )
+    for replica in vote.alive:
+        if replica in vote.current.isr:
+            return vote.won(replica, vote.current.isr, vote.assigned)
     raise NoReplicaOnlineError(
         "None of the reassigned replicas is alive and in-sync with the leader. "
-        f"Current leader and ISR: [{current}]"
+        f"Current leader and ISR: [{vote.current}]"
     )
 
 
-def preferred(
-    current: LeaderAndIsr,
-    assigned: Sequence[int],
-    live: Collection[int],
-    controller_epoch: int,
-) -> Election:
+def preferred(vote: Vote) -> Election:
     """Give leadership to the first assigned replica (PreferredReplicaPartitionLeaderSelector)."""
-    if not assigned:
+    if not vote.assigned:
         raise StateChangeFailedError("No replicas are assigned")
-    first = assigned[0]
+    first, current = vote.assigned[0], vote.current
     if current.leader == first:
         raise LeaderElectionNotNeededError(
             f"Preferred replica {first} is already the current leader"
         )
-    if first not in live or first not in current.isr:
+    if first not in vote.live or first not in current.isr:
         raise StateChangeFailedError(
             f"Preferred replica {first} is either not alive or not in the isr. "
             f"Current leader and ISR: [{current}]"
         )
-    return Election(_next(current, first, current.isr, controller_epoch), tuple(assigned))
+    return vote.won(first, current.isr, vote.assigned)
 
 
-def controlled_shutdown(
-    current: LeaderAndIsr,
-    assigned: Sequence[int],
-    live_or_shutting_down: Collection[int],
-    shutting_down: Collection[int],
-    controller_epoch: int,
-) -> Election:
+def controlled_shutdown(vote: Vote, shutting_down: Collection[int]) -> Election:
     """Move leadership away from brokers about to stop (ControlledShutdownLeaderSelector).
 
     The first member of the isr that is not shutting down leads. It must also be live: after a
-    failover an isr may still contain dead followers, and 0.8.2.2 could elect one of those.
+    failover an isr may still contain dead followers, and 0.8.2.2 could elect one of those. Here
+    the brokers ``shutting_down`` are among the live ones.
     """
-    isr = tuple(replica for replica in current.isr if replica not in shutting_down)
+    isr = tuple(replica for replica in vote.current.isr if replica not in shutting_down)
     for replica in isr:
-        if replica in live_or_shutting_down:
-            recipients = tuple(r for r in assigned if r in live_or_shutting_down)
-            return Election(_next(current, replica, isr, controller_epoch), recipients)
+        if replica in vote.live:
+            return vote.won(replica, isr, vote.alive)
     raise NoReplicaOnlineError(
-        f"No other replicas in ISR {csv(current.isr)} besides shutting down brokers "
+        f"No other replicas in ISR {csv(vote.current.isr)} besides shutting down brokers "
         f"{csv(sorted(shutting_down))}"
     )
 
 
-def full_disks(
-    current: LeaderAndIsr,
-    assigned: Sequence[int],
-    live: Collection[int],
-    full: Collection[int],
-    controller_epoch: int,
-) -> Election:
+def full_disks(vote: Vote, full: Collection[int]) -> Election:
     """Replicas on full disks leave the isr and become followers; another member leads.
 
     The state does not change if no other member of the isr is live. Producers with acks -1 need not
     wait until the leader notices that a follower with a full disk has stopped.
     """
+    current = vote.current
     isr = tuple(replica for replica in current.isr if replica not in full)
     if isr == current.isr:
         raise LeaderElectionNotNeededError("No disk of the isr is full")
     for replica in (current.leader, *isr):
-        if replica in isr and replica in live:
-            recipients = tuple(replica for replica in assigned if replica in live)
-            return Election(_next(current, replica, isr, controller_epoch), recipients)
+        if replica in isr and replica in vote.live:
+            return vote.won(replica, isr, vote.alive)
     raise NoReplicaOnlineError(
         f"No other replicas in ISR {csv(current.isr)} besides those with full disks "
         f"{csv(sorted(full))}"

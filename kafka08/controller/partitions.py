@@ -14,6 +14,7 @@ from kafka08.common import TopicPartition
 from kafka08.controller import elections
 from kafka08.controller.batch import TRACE
 from kafka08.controller.context import LeaderAndIsr, PartitionAndReplica
+from kafka08.controller.elections import Election, Vote
 from kafka08.controller.log_ends import UNKNOWN, Ends, ReplicaLogEnds
 from kafka08.controller.state_machine import StateMachine, state_change_logger
 from kafka08.controller.states import (
@@ -27,7 +28,7 @@ from kafka08.controller.term import Term
 logger = logging.getLogger("kafka.controller.PartitionStateMachine")
 
 # Elects for a partition, given the state just read. Raises StateChangeFailedError.
-Rule = Callable[[TopicPartition, LeaderAndIsr], elections.Election]
+Rule = Callable[[TopicPartition, LeaderAndIsr], Election]
 
 
 class PartitionStateMachine(StateMachine[TopicPartition, PartitionState]):
@@ -219,9 +220,7 @@ class PartitionStateMachine(StateMachine[TopicPartition, PartitionState]):
             and not context.live_for(partition).isdisjoint(context.leadership[partition].isr)
         }
 
-    def _elected(
-        self, partition: TopicPartition, state: LeaderAndIsr, outcome: elections.Election
-    ) -> None:
+    def _elected(self, partition: TopicPartition, state: LeaderAndIsr, outcome: Election) -> None:
         if outcome.unclean:
             self._context.stats.unclean.mark()
             logger.warning(
@@ -254,7 +253,12 @@ class PartitionStateMachine(StateMachine[TopicPartition, PartitionState]):
 
     # The election rules, bound to the context
 
-    def offline_rule(self, partition: TopicPartition, current: LeaderAndIsr) -> elections.Election:
+    def _vote(self, partition: TopicPartition, current: LeaderAndIsr) -> Vote:
+        context = self._context
+        replicas, live = context.replicas_of(partition), context.live_for(partition)
+        return Vote(current, replicas, live, context.epoch)
+
+    def offline_rule(self, partition: TopicPartition, current: LeaderAndIsr) -> Election:
         return self._offline(partition, current, {})
 
     def rule_by_log_ends(self, ends: Ends) -> Rule:
@@ -263,52 +267,35 @@ class PartitionStateMachine(StateMachine[TopicPartition, PartitionState]):
 
     def _offline(
         self, partition: TopicPartition, current: LeaderAndIsr, ends: Mapping[int, int]
-    ) -> elections.Election:
-        context = self._context
-        replicas, live = context.replicas_of(partition), context.live_for(partition)
+    ) -> Election:
+        vote = self._vote(partition, current)
         try:
-            return elections.offline(current, replicas, live, context.epoch, None)
+            return elections.offline(vote, None)
         except elections.NoReplicaOnlineError:
             # The topic's configuration is read only if it is needed.
-            if live.isdisjoint(replicas) or not self._unclean_allowed(partition.topic):
+            if not vote.alive or not self._unclean_allowed(partition.topic):
                 raise
-        return elections.offline(current, replicas, live, context.epoch, partial(_longest, ends))
+        return elections.offline(vote, partial(_longest, ends))
 
-    def reassigned_rule(
-        self, partition: TopicPartition, current: LeaderAndIsr
-    ) -> elections.Election:
-        context = self._context
-        new_replicas = context.reassigned[partition]
-        live = context.live_for(partition)
-        return elections.reassigned(current, new_replicas, live, context.epoch)
+    def reassigned_rule(self, partition: TopicPartition, current: LeaderAndIsr) -> Election:
+        new_replicas = self._context.reassigned[partition]
+        return elections.reassigned(self._vote(partition, current)._replace(assigned=new_replicas))
 
-    def preferred_rule(
-        self, partition: TopicPartition, current: LeaderAndIsr
-    ) -> elections.Election:
-        context = self._context
-        replicas, live = context.replicas_of(partition), context.live_for(partition)
-        return elections.preferred(current, replicas, live, context.epoch)
+    def preferred_rule(self, partition: TopicPartition, current: LeaderAndIsr) -> Election:
+        return elections.preferred(self._vote(partition, current))
 
     def controlled_shutdown_rule(
         self, partition: TopicPartition, current: LeaderAndIsr
-    ) -> elections.Election:
-        context = self._context
-        return elections.controlled_shutdown(
-            current,
-            context.replicas_of(partition),
-            context.live_for(partition) | context.shutting_down,
-            context.shutting_down,
-            context.epoch,
-        )
+    ) -> Election:
+        vote, leaving = self._vote(partition, current), self._context.shutting_down
+        live = {*vote.live, *leaving}
+        return elections.controlled_shutdown(vote._replace(live=live), leaving)
 
-    def full_disk_rule(
-        self, partition: TopicPartition, current: LeaderAndIsr
-    ) -> elections.Election:
-        context = self._context
-        replicas = context.replicas_of(partition)
-        full = {i for i in replicas if PartitionAndReplica(*partition, i) in context.full}
-        live = context.live_for(partition)
-        return elections.full_disks(current, replicas, live, full, context.epoch)
+    def full_disk_rule(self, partition: TopicPartition, current: LeaderAndIsr) -> Election:
+        vote, full = self._vote(partition, current), self._context.full
+        return elections.full_disks(
+            vote, {i for i in vote.assigned if PartitionAndReplica(*partition, i) in full}
+        )
 
 
 def _longest(ends: Mapping[int, int], alive: tuple[int, ...]) -> int:

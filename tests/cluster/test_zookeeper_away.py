@@ -271,9 +271,8 @@ class LeaderAlone:
         if self.stored.leader in live:
             return
         try:
-            chosen = elections.offline(
-                self.stored, BROKERS, live, 0, self.random.choice if self.unclean else None
-            )
+            vote = elections.Vote(self.stored, BROKERS, live, 0)
+            chosen = elections.offline(vote, self.random.choice if self.unclean else None)
         except elections.NoReplicaOnlineError:
             return
         self.stored = chosen.state
@@ -284,7 +283,7 @@ class LeaderAlone:
         live = self.live()
         first = self.random.choice(BROKERS)
         if first in live and first in self.stored.isr and first != self.stored.leader:
-            self.stored = elections.preferred(self.stored, (first,), live, 0).state
+            self.stored = elections.preferred(elections.Vote(self.stored, (first,), live, 0)).state
             self._tell(live)
 
     def _tell(self, ids: Any) -> None:

@@ -12,6 +12,7 @@ from kafka08.controller.elections import (
     Election,
     LeaderElectionNotNeededError,
     NoReplicaOnlineError,
+    Vote,
 )
 from kafka08.controller.states import StateChangeFailedError
 
@@ -34,75 +35,77 @@ def test_first_leader_is_the_first_live_replica_and_the_isr_all_live_ones() -> N
 
 
 def test_offline_takes_the_first_in_assignment_order_of_the_live_isr() -> None:
-    outcome = elections.offline(state(1, 3, 2, 1), [1, 2, 3], {2, 3}, EPOCH, None)
+    outcome = elections.offline(Vote(state(1, 3, 2, 1), [1, 2, 3], {2, 3}, EPOCH), None)
     # The isr keeps its own order.
     assert outcome == Election(after(2, 3, 2), (2, 3))
 
 
 def test_offline_prefers_a_clean_leader_even_where_unclean_is_allowed() -> None:
-    outcome = elections.offline(state(1, 1, 3), [1, 2, 3], {2, 3}, EPOCH, lambda alive: alive[0])
+    outcome = elections.offline(
+        Vote(state(1, 1, 3), [1, 2, 3], {2, 3}, EPOCH), lambda alive: alive[0]
+    )
     assert outcome == Election(after(3, 3), (2, 3), unclean=False)
 
 
 def test_offline_without_live_isr() -> None:
     current = state(1, 1)
     with pytest.raises(NoReplicaOnlineError):
-        elections.offline(current, [1, 2, 3], {2, 3}, EPOCH, None)
-    outcome = elections.offline(current, [1, 2, 3], {2, 3}, EPOCH, lambda alive: alive[0])
+        elections.offline(Vote(current, [1, 2, 3], {2, 3}, EPOCH), None)
+    outcome = elections.offline(Vote(current, [1, 2, 3], {2, 3}, EPOCH), lambda alive: alive[0])
     assert outcome == Election(after(2, 2), (2, 3), unclean=True)
-    longest = elections.offline(current, [1, 2, 3], {2, 3}, EPOCH, lambda alive: alive[-1])
+    longest = elections.offline(Vote(current, [1, 2, 3], {2, 3}, EPOCH), lambda alive: alive[-1])
     assert longest.state == after(3, 3)
 
 
 def test_offline_with_nobody_alive_fails_even_where_unclean_is_allowed() -> None:
     with pytest.raises(NoReplicaOnlineError):
-        elections.offline(state(1, 1), [1, 2], {3}, EPOCH, lambda alive: alive[0])
+        elections.offline(Vote(state(1, 1), [1, 2], {3}, EPOCH), lambda alive: alive[0])
 
 
 def test_offline_takes_up_an_empty_isr_that_another_controller_left() -> None:
     with pytest.raises(NoReplicaOnlineError):
-        elections.offline(state(-1), [1, 2], {1, 2}, EPOCH, None)
-    outcome = elections.offline(state(-1), [1, 2], {1, 2}, EPOCH, lambda alive: alive[0])
+        elections.offline(Vote(state(-1), [1, 2], {1, 2}, EPOCH), None)
+    outcome = elections.offline(Vote(state(-1), [1, 2], {1, 2}, EPOCH), lambda alive: alive[0])
     assert outcome.state == after(1, 1)
 
 
 def test_reassigned_takes_the_first_new_replica_live_and_in_sync() -> None:
     current = state(1, 1, 2, 5, 6)
-    outcome = elections.reassigned(current, [4, 5, 6], {4, 5, 6}, EPOCH)
+    outcome = elections.reassigned(Vote(current, [4, 5, 6], {4, 5, 6}, EPOCH))
     assert outcome == Election(after(5, 1, 2, 5, 6), (4, 5, 6))
     with pytest.raises(NoReplicaOnlineError):
-        elections.reassigned(current, [4, 5], {4, 6}, EPOCH)
+        elections.reassigned(Vote(current, [4, 5], {4, 6}, EPOCH))
 
 
 def test_preferred() -> None:
     current = state(2, 2, 1)
-    outcome = elections.preferred(current, [1, 2, 3], {1, 2}, EPOCH)
+    outcome = elections.preferred(Vote(current, [1, 2, 3], {1, 2}, EPOCH))
     # Recipients are all assigned replicas, dead ones too.
     assert outcome == Election(after(1, 2, 1), (1, 2, 3))
     with pytest.raises(LeaderElectionNotNeededError):
-        elections.preferred(state(1, 1, 2), [1, 2, 3], {1, 2}, EPOCH)
+        elections.preferred(Vote(state(1, 1, 2), [1, 2, 3], {1, 2}, EPOCH))
     with pytest.raises(StateChangeFailedError, match="not alive or not in the isr"):
-        elections.preferred(current, [1, 2, 3], {2, 3}, EPOCH)
+        elections.preferred(Vote(current, [1, 2, 3], {2, 3}, EPOCH))
     with pytest.raises(StateChangeFailedError, match="not alive or not in the isr"):
-        elections.preferred(state(2, 2), [1, 2, 3], {1, 2, 3}, EPOCH)
+        elections.preferred(Vote(state(2, 2), [1, 2, 3], {1, 2, 3}, EPOCH))
 
 
 def test_controlled_shutdown_takes_the_first_of_the_isr_that_stays() -> None:
     current = state(1, 1, 3, 2)
-    outcome = elections.controlled_shutdown(current, [1, 2, 3, 4], {1, 2, 3}, {1}, EPOCH)
+    outcome = elections.controlled_shutdown(Vote(current, [1, 2, 3, 4], {1, 2, 3}, EPOCH), {1})
     # Recipients include brokers shutting down, not dead ones.
     assert outcome == Election(after(3, 3, 2), (1, 2, 3))
-    both = elections.controlled_shutdown(current, [1, 2, 3], {1, 2, 3}, {1, 3}, EPOCH)
+    both = elections.controlled_shutdown(Vote(current, [1, 2, 3], {1, 2, 3}, EPOCH), {1, 3})
     assert both.state == after(2, 2)
     with pytest.raises(NoReplicaOnlineError):
-        elections.controlled_shutdown(state(1, 1), [1, 2], {1, 2}, {1}, EPOCH)
+        elections.controlled_shutdown(Vote(state(1, 1), [1, 2], {1, 2}, EPOCH), {1})
 
 
 def test_controlled_shutdown_never_elects_a_dead_isr_member() -> None:
-    outcome = elections.controlled_shutdown(state(1, 1, 3, 2), [1, 2, 3], {1, 2}, {1}, EPOCH)
+    outcome = elections.controlled_shutdown(Vote(state(1, 1, 3, 2), [1, 2, 3], {1, 2}, EPOCH), {1})
     assert outcome.state == after(2, 3, 2)
     with pytest.raises(NoReplicaOnlineError):
-        elections.controlled_shutdown(state(1, 1, 3), [1, 2, 3], {1, 2}, {1}, EPOCH)
+        elections.controlled_shutdown(Vote(state(1, 1, 3), [1, 2, 3], {1, 2}, EPOCH), {1})
 
 
 def test_leaving_the_isr() -> None:
@@ -127,14 +130,14 @@ def test_no_rule_yields_an_empty_isr_or_a_dead_leader_or_skips_an_epoch() -> Non
     subsets = [subset for size in range(4) for subset in itertools.combinations(brokers, size)]
     for isr, live, leader in itertools.product(subsets, subsets, (-1, *brokers)):
         current = state(leader, *isr)
-        alive = set(live)
+        vote = Vote(current, brokers, set(live), EPOCH)
         outcomes = []
         for elect, arguments in (
-            (elections.offline, (current, brokers, alive, EPOCH, None)),
-            (elections.offline, (current, brokers, alive, EPOCH, lambda choice: choice[0])),
-            (elections.reassigned, (current, brokers, alive, EPOCH)),
-            (elections.preferred, (current, brokers, alive, EPOCH)),
-            (elections.controlled_shutdown, (current, brokers, alive, {1}, EPOCH)),
+            (elections.offline, (vote, None)),
+            (elections.offline, (vote, lambda choice: choice[0])),
+            (elections.reassigned, (vote,)),
+            (elections.preferred, (vote,)),
+            (elections.controlled_shutdown, (vote, {1})),
         ):
             try:
                 outcomes.append(elect(*arguments))
