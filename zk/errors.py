@@ -8,23 +8,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kafka08.errors import KafkaError
-from zk.znodes import MalformedNodeError
-
-__all__ = [
-    "BadVersionError",
-    "DataTooLargeError",
-    "DuplicateBrokerError",
-    "EphemeralParentError",
-    "MalformedNodeError",
-    "NoAuthError",
-    "NoNodeError",
-    "NodeExistsError",
-    "NotEmptyError",
-    "SessionExpiredError",
-    "ZkClosedError",
-    "ZkConnectionError",
-    "ZkError",
-]
 
 
 class ZkError(KafkaError):

@@ -580,15 +580,11 @@ def decode_offset(path: str, data: bytes) -> int:
     return _decimal(path, data, 64)
 
 
-def _utf8(path: str, data: bytes) -> str:
+def _decimal(path: str, data: bytes, bits: int) -> int:
     try:
-        return data.decode()
+        text = data.decode()
     except UnicodeDecodeError:
         raise MalformedNodeError(path, "not UTF-8") from None
-
-
-def _decimal(path: str, data: bytes, bits: int) -> int:
-    text = _utf8(path, data)
     digits = text[1:] if text[:1] in ("-", "+") else text
     # Python refuses to convert thousands of digits
     is_number = digits.isdecimal() and len(digits) <= bits

@@ -25,6 +25,7 @@ from kafka08.errors import (
     OffsetsLoadInProgressError,
 )
 from kafka08.network.channel import BrokerConnection, Channel, Connect
+from kafka08.protocol import schemas
 from kafka08.runtime import Event, Runtime, ThreadRuntime
 from zk import znodes
 from zk.client import ZkClient
@@ -46,8 +47,13 @@ def stored_offsets(
 ) -> dict[TopicPartition, StoredOffset]:
     """The offsets that a broker keeps for a group: version 0 those in ZooKeeper, 1 those of which
     it is the coordinator. ``call`` sends it a request."""
-    request = requests.offset_fetch_request(group, partitions, version=version)
-    return requests.offset_fetch_results(call(request))
+    asked = dict.fromkeys(partitions)
+    topics = requests.nested(asked, schemas.OffsetFetchTopic, lambda number, _: number)
+    request = schemas.OffsetFetchRequest if version else schemas.OffsetFetchRequestV0
+    return {
+        tp: StoredOffset(entry.offset, entry.metadata, entry.error)
+        for tp, entry in requests.flatten(call(request(group, topics)).topics).items()
+    }
 
 
 class ZooKeeperOffsets:

@@ -120,21 +120,3 @@ def commit_request(
 def commit_results(response: schemas.OffsetCommitResponse) -> dict[TopicPartition, int]:
     """Error code by partition."""
     return {tp: entry.error for tp, entry in flatten(response.topics).items()}
-
-
-def offset_fetch_request(
-    group: str, partitions: Iterable[TopicPartition], *, version: int = 1
-) -> schemas.OffsetFetchRequest:
-    asked = dict.fromkeys(partitions)
-    topics = nested(asked, schemas.OffsetFetchTopic, lambda number, _: number)
-    request = schemas.OffsetFetchRequest if version else schemas.OffsetFetchRequestV0
-    return request(group, topics)
-
-
-def offset_fetch_results(
-    response: schemas.OffsetFetchResponse,
-) -> dict[TopicPartition, StoredOffset]:
-    return {
-        tp: StoredOffset(entry.offset, entry.metadata, entry.error)
-        for tp, entry in flatten(response.topics).items()
-    }

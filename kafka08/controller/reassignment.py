@@ -22,7 +22,8 @@ from kafka08.controller.partitions import PartitionStateMachine, check_epoch
 from kafka08.controller.replicas import ReplicaStateMachine
 from kafka08.controller.states import PartitionState, ReplicaState, StateChangeFailedError, csv
 from kafka08.controller.term import Term
-from zk.errors import MalformedNodeError, NoNodeError
+from zk.errors import NoNodeError
+from zk.znodes import MalformedNodeError
 
 logger = logging.getLogger("kafka.controller.KafkaController")
 

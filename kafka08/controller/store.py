@@ -21,15 +21,9 @@ from kafka08.controller.context import (
 )
 from zk import election, znodes
 from zk.client import CreateOp, DeleteOp, Op, SetOp, ZkClient
-from zk.errors import (
-    BadVersionError,
-    MalformedNodeError,
-    NoAuthError,
-    NodeExistsError,
-    NoNodeError,
-    NotEmptyError,
-)
+from zk.errors import BadVersionError, NoAuthError, NodeExistsError, NoNodeError, NotEmptyError
 from zk.watches import WatchSet
+from zk.znodes import MalformedNodeError
 
 logger = logging.getLogger("kafka.controller.KafkaController")
 
@@ -425,7 +419,7 @@ def _decoded(decode: Callable[[str, bytes], T], path: str, data: bytes) -> T | N
     """The parsed payload; None if it is malformed."""
     try:
         return decode(path, data)
-    except znodes.MalformedNodeError as error:
+    except MalformedNodeError as error:
         logger.error("Ignoring %s: %s", path, error)
         return None
 

@@ -762,47 +762,42 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
                 f"log.cleaner.dedupe.buffer.size has value {self.log_cleaner_dedupe_buffer_size} "
                 "which must be at least 1MB per cleaner thread."
             )
-        _check_range(
+        self._check_range(
             "replica.fetch.max.bytes",
-            self.replica_fetch_max_bytes,
             self.message_max_bytes,
             INT_MAX,
             "the low end is message.max.bytes",
         )
-        _check_range(
+        self._check_range(
             "replica.fetch.wait.max.ms",
-            self.replica_fetch_wait_max_ms,
             INT.low,
             self.replica_lag_time_max_ms,
             "the high end is replica.lag.time.max.ms: followers would leave the isr while waiting",
         )
         if self.connections_max_idle_ms > 0:
-            _check_range(
+            self._check_range(
                 "connection.failed.authentication.delay.ms",
-                self.connection_failed_authentication_delay_ms,
                 0,
                 self.connections_max_idle_ms - 1,
                 "the high end is below connections.max.idle.ms",
             )
         if self.queued_max_request_bytes != -1:
-            _check_range(
+            self._check_range(
                 "queued.max.request.bytes",
-                self.queued_max_request_bytes,
                 self.socket_request_max_bytes,
                 LONG_MAX,
                 "the low end is socket.request.max.bytes; -1 stands for no limit",
             )
-        _check_range(
+        self._check_range(
             "offsets.commit.required.acks",
-            self.offsets_commit_required_acks,
             -1,
             self.offsets_topic_replication_factor,
             "the high end is offsets.topic.replication.factor",
         )
 
-
-def _check_range(key: str, value: int, low: int | None, high: int, why: str) -> None:
-    if not (low is None or low <= value) or value > high:
-        raise ConfigError(
-            f"{key} has value {value} which is not in the range ({low},{high}); {why}."
-        )
+    def _check_range(self, key: str, low: int | None, high: int, why: str) -> None:
+        value = getattr(self, key.replace(".", "_"))
+        if not (low is None or low <= value) or value > high:
+            raise ConfigError(
+                f"{key} has value {value} which is not in the range ({low},{high}); {why}."
+            )

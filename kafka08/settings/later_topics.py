@@ -13,13 +13,8 @@ from kafka08.errors import ConfigError
 from kafka08.settings.settings import BOOLEAN, INT, LONG, Kind, Settings, dotted, one_of
 
 _NO_TIERS = "There is no remote storage: all segments are in the data directories."
-_REASONS = {
-    "compression.type": "Messages are stored with the codec of their producer.",
-    "preallocate": "Segments grow as messages are appended.",
-    "remote.storage.enable": _NO_TIERS,
-    "remote.log.copy.disable": _NO_TIERS,
-    "remote.log.delete.on.disable": _NO_TIERS,
-}
+_NO_CODEC = "No effect, as in Kafka while `compression.type` is producer."
+_NO_REMOTE = "No effect, as in Kafka while `remote.storage.enable` is false."
 
 
 def _lower(text: str) -> str:
@@ -38,26 +33,16 @@ class LaterTopicSettings(Settings):
         doc="Messages are stored with the codec of their producer.",
     )
     compression_gzip_level: str = dotted(
-        "-1",
-        Kind(INT.name, str.strip, choices=("-1", *"123456789")),
-        doc="No effect, as in Kafka while `compression.type` is producer.",
+        "-1", Kind(INT.name, str.strip, choices=("-1", *"123456789")), doc=_NO_CODEC
     )
-    compression_lz4_level: int = dotted(
-        9, low=1, high=17, doc="No effect, as in Kafka while `compression.type` is producer."
-    )
-    compression_zstd_level: int = dotted(
-        3, low=-131072, high=22, doc="No effect, as in Kafka while `compression.type` is producer."
-    )
+    compression_lz4_level: int = dotted(9, low=1, high=17, doc=_NO_CODEC)
+    compression_zstd_level: int = dotted(3, low=-131072, high=22, doc=_NO_CODEC)
     preallocate: str = dotted("false", _SWITCH, doc="Segments grow as messages are appended.")
     remote_storage_enable: str = dotted("false", _SWITCH, doc=_NO_TIERS)
     remote_log_copy_disable: str = dotted("false", _SWITCH, doc=_NO_TIERS)
     remote_log_delete_on_disable: str = dotted("false", _SWITCH, doc=_NO_TIERS)
-    local_retention_ms: int = dotted(
-        -2, LONG, low=-2, doc="No effect, as in Kafka while `remote.storage.enable` is false."
-    )
-    local_retention_bytes: int = dotted(
-        -2, LONG, low=-2, doc="No effect, as in Kafka while `remote.storage.enable` is false."
-    )
+    local_retention_ms: int = dotted(-2, LONG, low=-2, doc=_NO_REMOTE)
+    local_retention_bytes: int = dotted(-2, LONG, low=-2, doc=_NO_REMOTE)
 
     @classmethod
     def refuse_others(cls, properties: Mapping[str, str]) -> None:
@@ -69,5 +54,5 @@ class LaterTopicSettings(Settings):
             try:
                 described.parse(value)
             except ConfigError as error:
-                reason = _REASONS.get(described.key)
-                raise ConfigError(f"{error} {reason}" if reason else str(error)) from None
+                reason = "" if described.doc in (_NO_CODEC, _NO_REMOTE) else f" {described.doc}"
+                raise ConfigError(f"{error}{reason}") from None

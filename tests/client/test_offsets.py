@@ -11,7 +11,7 @@ from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
-from zk.errors import MalformedNodeError
+from zk.znodes import MalformedNodeError
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from kafka08.client import requests
+from kafka08.client.offsets import stored_offsets
 from kafka08.common import TopicPartition
 from kafka08.protocol import schemas
 from kafka08.protocol.requests import decode_request, encode_request
@@ -45,10 +46,16 @@ def test_commit_requests() -> None:
 
 
 def test_offset_fetch_carries_its_version() -> None:
-    assert isinstance(
-        requests.offset_fetch_request("g", [T0], version=0), schemas.OffsetFetchRequestV0
-    )
-    request = requests.offset_fetch_request("g", [T0, T1])
+    asked: list[object] = []
+
+    def call(request: object) -> schemas.OffsetFetchResponse:
+        asked.append(request)
+        return schemas.OffsetFetchResponse([])
+
+    stored_offsets(call, "g", [T0], version=0)
+    stored_offsets(call, "g", [T0, T1])
+    old, request = asked
+    assert isinstance(old, schemas.OffsetFetchRequestV0)
     assert not isinstance(request, schemas.OffsetFetchRequestV0)
     assert round_trip(request) == request
 
@@ -61,4 +68,5 @@ def test_results_are_flat() -> None:
             )
         ]
     )
-    assert requests.offset_fetch_results(response) == {T1: requests.StoredOffset(9, "m", 0)}
+    stored = stored_offsets(lambda request: response, "g", [T1])
+    assert stored == {T1: requests.StoredOffset(9, "m", 0)}

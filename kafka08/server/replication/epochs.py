@@ -21,7 +21,8 @@ from kafka08.server.replication.roles import Roles
 from kafka08.server.storage.replica_manager import ReplicaManager
 from zk import election, znodes
 from zk.client import ZkClient
-from zk.errors import MalformedNodeError, ZkError
+from zk.errors import ZkError
+from zk.znodes import MalformedNodeError
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
