@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from kafka08.common import TopicPartition, validate_topic
 from kafka08.errors import AdminOperationError, TopicExistsError
@@ -23,6 +24,7 @@ from zk.registry import live_brokers
 logger = logging.getLogger("kafka.admin.AdminUtils$")
 
 _SHOWN_BYTES = 2000
+T = TypeVar("T")
 
 Assignment = Mapping[int, Sequence[int]]
 """Partition to replicas, the preferred leader first."""
@@ -120,6 +122,12 @@ def check_assignment(assignment: Assignment) -> None:
 # --- reading
 
 
+def _read(client: ZkClient, path: str, decode: Callable[[str, bytes], T]) -> T | None:
+    """None if there is no such node. Raises MalformedNodeError."""
+    found = client.get_if_exists(path)
+    return None if found is None else decode(path, found[0])
+
+
 def list_topics(client: ZkClient) -> list[str]:
     """Every topic, sorted, including those marked for deletion."""
     return sorted(client.children_if_exists(znodes.BROKER_TOPICS))
@@ -137,9 +145,7 @@ def topic_exists(client: ZkClient, topic: str) -> bool:
 
 def fetch_assignment(client: ZkClient, topic: str) -> dict[int, tuple[int, ...]] | None:
     """Partition to replicas; None if the topic does not exist. Raises MalformedNodeError."""
-    path = znodes.topic_path(topic)
-    found = client.get_if_exists(path)
-    return None if found is None else znodes.decode_topic(path, found[0])
+    return _read(client, znodes.topic_path(topic), znodes.decode_topic)
 
 
 def fetch_partition_state(
@@ -147,15 +153,12 @@ def fetch_partition_state(
 ) -> znodes.PartitionStateNode | None:
     """Leader, epochs and isr; None before the first election. Raises MalformedNodeError."""
     path = znodes.partition_state_path(topic, partition)
-    found = client.get_if_exists(path)
-    return None if found is None else znodes.decode_partition_state(path, found[0])
+    return _read(client, path, znodes.decode_partition_state)
 
 
 def fetch_topic_config(client: ZkClient, topic: str) -> dict[str, str]:
     """The topic's overrides; empty if it has no node. Raises MalformedNodeError."""
-    path = znodes.topic_config_path(topic)
-    found = client.get_if_exists(path)
-    return {} if found is None else znodes.decode_topic_config(path, found[0])
+    return entity_configs.fetch(client, f"{entities.TOPICS}/{topic}")
 
 
 def fetch_all_topic_configs(client: ZkClient) -> dict[str, dict[str, str]]:
@@ -401,9 +404,7 @@ def fetch_assignments(
 
 def fetch_reassignments(client: ZkClient) -> dict[TopicPartition, tuple[int, ...]]:
     """The partitions being moved, with their new replicas. Raises MalformedNodeError."""
-    path = znodes.REASSIGN_PARTITIONS
-    found = client.get_if_exists(path)
-    return {} if found is None else znodes.decode_reassignment(path, found[0])
+    return _read(client, znodes.REASSIGN_PARTITIONS, znodes.decode_reassignment) or {}
 
 
 def start_reassignment(
@@ -416,9 +417,7 @@ def start_reassignment(
 
 def fetch_preferred_elections(client: ZkClient) -> list[TopicPartition]:
     """The partitions with a pending preferred replica election. Raises MalformedNodeError."""
-    path = znodes.PREFERRED_REPLICA_ELECTION
-    found = client.get_if_exists(path)
-    return [] if found is None else znodes.decode_partitions(path, found[0])
+    return _read(client, znodes.PREFERRED_REPLICA_ELECTION, znodes.decode_partitions) or []
 
 
 def start_preferred_election(client: ZkClient, partitions: Iterable[TopicPartition]) -> None:

@@ -10,15 +10,22 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import ClassVar, Final, TypeVar
 
+_CODES = range(1, 21)  # of 0.8.2.2
+
 
 class KafkaError(Exception):
-    """Base of all our errors. ``code`` is the wire code, -1 where 0.8.2.2 has none."""
+    """Base of all our errors. ``code`` is the wire code, -1 where 0.8.2.2 has none. Where it has
+    one, ``java_class`` is named as the class here, if it does not say otherwise."""
 
     code: ClassVar[int] = -1
     retriable: ClassVar[bool] = False
     stale_metadata: ClassVar[bool] = False
     text: ClassVar[str] = "The server experienced an unexpected error"
     java_class: ClassVar[str] = "kafka.common.UnknownException"
+
+    def __init_subclass__(cls) -> None:
+        if vars(cls).get("code") in _CODES and "java_class" not in vars(cls):
+            cls.java_class = f"kafka.common.{cls.__name__.removesuffix('Error')}Exception"
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else self.text
@@ -40,7 +47,6 @@ class UnknownError(KafkaError):
 class OffsetOutOfRangeError(KafkaError):
     code = 1
     text = "The requested offset is outside the range of offsets this broker holds"
-    java_class = "kafka.common.OffsetOutOfRangeException"
 
 
 class InvalidMessageError(KafkaError):
@@ -55,7 +61,6 @@ class UnknownTopicOrPartitionError(KafkaError):
     retriable = True
     stale_metadata = True
     text = "This broker does not host that topic or partition"
-    java_class = "kafka.common.UnknownTopicOrPartitionException"
 
 
 class InvalidFetchSizeError(KafkaError):
@@ -69,7 +74,6 @@ class LeaderNotAvailableError(KafkaError):
     retriable = True
     stale_metadata = True
     text = "There is no leader for that partition at the moment"
-    java_class = "kafka.common.LeaderNotAvailableException"
 
 
 class NotLeaderForPartitionError(KafkaError):
@@ -77,32 +81,27 @@ class NotLeaderForPartitionError(KafkaError):
     retriable = True
     stale_metadata = True
     text = "This broker does not lead that partition"
-    java_class = "kafka.common.NotLeaderForPartitionException"
 
 
 class RequestTimedOutError(KafkaError):
     code = 7
     retriable = True
     text = "The required acknowledgements did not arrive in time"
-    java_class = "kafka.common.RequestTimedOutException"
 
 
 class BrokerNotAvailableError(KafkaError):
     code = 8
     text = "The broker is not available"
-    java_class = "kafka.common.BrokerNotAvailableException"
 
 
 class ReplicaNotAvailableError(KafkaError):
     code = 9
     text = "A replica of that partition is not available"
-    java_class = "kafka.common.ReplicaNotAvailableException"
 
 
 class MessageSizeTooLargeError(KafkaError):
     code = 10
     text = "A message is larger than the broker accepts"
-    java_class = "kafka.common.MessageSizeTooLargeException"
 
 
 class StaleControllerEpochError(KafkaError):
@@ -114,60 +113,51 @@ class StaleControllerEpochError(KafkaError):
 class OffsetMetadataTooLargeError(KafkaError):
     code = 12
     text = "The metadata of an offset commit is too long"
-    java_class = "kafka.common.OffsetMetadataTooLargeException"
 
 
 class StaleLeaderEpochError(KafkaError):
     code = 13
     text = "The request carries a leader epoch that has passed"
-    java_class = "kafka.common.StaleLeaderEpochException"
 
 
 class OffsetsLoadInProgressError(KafkaError):
     code = 14
     retriable = True
     text = "The coordinator is still loading the group's offsets"
-    java_class = "kafka.common.OffsetsLoadInProgressException"
 
 
 class ConsumerCoordinatorNotAvailableError(KafkaError):
     code = 15
     retriable = True
     text = "There is no coordinator for that group at the moment"
-    java_class = "kafka.common.ConsumerCoordinatorNotAvailableException"
 
 
 class NotCoordinatorForConsumerError(KafkaError):
     code = 16
     retriable = True
     text = "This broker does not coordinate that group"
-    java_class = "kafka.common.NotCoordinatorForConsumerException"
 
 
 class InvalidTopicError(KafkaError):
     code = 17
     text = "The topic name is illegal, or the topic is not open to this request"
-    java_class = "kafka.common.InvalidTopicException"
 
 
 class MessageSetSizeTooLargeError(KafkaError):
     code = 18
     text = "The message set is larger than a segment"
-    java_class = "kafka.common.MessageSetSizeTooLargeException"
 
 
 class NotEnoughReplicasError(KafkaError):
     code = 19
     retriable = True
     text = "The isr is smaller than min.insync.replicas; nothing was written"
-    java_class = "kafka.common.NotEnoughReplicasException"
 
 
 class NotEnoughReplicasAfterAppendError(KafkaError):
     code = 20
     retriable = True
     text = "The isr fell below min.insync.replicas; the messages are in the log"
-    java_class = "kafka.common.NotEnoughReplicasAfterAppendException"
 
 
 class OutOfOrderSequenceError(KafkaError):
@@ -254,7 +244,7 @@ class AdminOperationError(KafkaError):
 NO_ERROR: Final = 0
 
 BY_CODE: dict[int, type[KafkaError]] = {UnknownError.code: UnknownError} | {
-    error.code: error for error in KafkaError.__subclasses__() if 1 <= error.code <= 20
+    error.code: error for error in KafkaError.__subclasses__() if error.code in _CODES
 }
 """The errors of 0.8.2.2."""
 

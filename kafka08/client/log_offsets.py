@@ -24,13 +24,11 @@ from kafka08.protocol.schemas import CONSUMER_REPLICA_ID
 NO_OFFSET = requests.NO_OFFSET
 
 
-def before(
-    call: Call, times: Mapping[TopicPartition, int], *, replica_id: int = CONSUMER_REPLICA_ID
-) -> Answers:
+def before(call: Call, times: Mapping[TopicPartition, int]) -> Answers:
     """The beginning (EARLIEST_TIME) or the end (LATEST_TIME) of each log; for a time in ms the
     start of its last segment that was complete by then, which not every log has."""
-    request = requests.offsets_request(times, replica_id=replica_id)
-    return _answers(call(request), lambda entry: entry.offsets[0] if entry.offsets else None)
+    response = call(requests.offsets_request(times))
+    return _answers(response, lambda entry: entry.offsets[0] if entry.offsets else None)
 
 
 def several(

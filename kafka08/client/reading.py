@@ -40,13 +40,12 @@ def fetch(
     replica_id: int = schemas.CONSUMER_REPLICA_ID,
 ) -> dict[TopicPartition, schemas.FetchPartitionResponse]:
     """Stored bytes by partition, up to ``max_bytes`` of each, each with its own error code."""
-    request = requests.fetch_request(
-        positions,
-        max_bytes,
-        max_wait_ms=max_wait_ms,
-        min_bytes=min_bytes,
-        replica_id=replica_id,
-    )
+
+    def partition(number: int, offset: int) -> schemas.FetchPartition:
+        return schemas.FetchPartition(number, offset, max_bytes)
+
+    topics = requests.nested(positions, schemas.FetchTopic, partition)
+    request = schemas.FetchRequest(replica_id, max_wait_ms, min_bytes, topics)
     return requests.flatten(call(request).topics)
 
 

@@ -54,23 +54,6 @@ def flatten(topics: Iterable[Response]) -> dict[TopicPartition, Response]:
     }
 
 
-def fetch_request(
-    positions: Mapping[TopicPartition, int],
-    max_bytes: int,
-    *,
-    max_wait_ms: int = 0,
-    min_bytes: int = 0,
-    replica_id: int = schemas.CONSUMER_REPLICA_ID,
-) -> schemas.FetchRequest:
-    """Fetch from each position, up to ``max_bytes`` per partition."""
-
-    def partition(number: int, offset: int) -> schemas.FetchPartition:
-        return schemas.FetchPartition(number, offset, max_bytes)
-
-    topics = nested(positions, schemas.FetchTopic, partition)
-    return schemas.FetchRequest(replica_id, max_wait_ms, min_bytes, topics)
-
-
 def offsets_request(
     times: Mapping[TopicPartition, int],
     max_offsets: int = 1,

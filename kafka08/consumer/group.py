@@ -46,12 +46,11 @@ def zookeeper_session(config: ConsumerConfig, runtime: Runtime) -> ZkClient:
 class GroupView(NamedTuple):
     """The data from which an assignment is computed.
 
-    ``consumers``: topic -> thread ids of all members; ``mine``: the topics of this member;
-    ``partitions``: topic -> ids; ``members``: consumer id -> raw registration.
+    ``consumers``: topic -> thread ids of all members; ``partitions``: topic -> ids; ``members``:
+    consumer id -> raw registration.
     """
 
     consumers: dict[str, list[str]]
-    mine: frozenset[str]
     partitions: dict[str, list[int]]
     members: dict[str, bytes]
 
@@ -168,15 +167,12 @@ class GroupNodes:
         if any(r.pattern != STATIC for r in registrations.values()):
             topics = self._watches.children(znodes.BROKER_TOPICS, "topics") or []
         consumers: dict[str, list[str]] = {}
-        mine: frozenset[str] = frozenset()
         for consumer, registration in sorted(registrations.items()):
             subscribed = self._subscribed(consumer, registration, topics)
-            if consumer == self._consumer_id:
-                mine = frozenset(subscribed)
             for topic, streams in subscribed.items():
                 consumers.setdefault(topic, []).extend(thread_ids(consumer, streams))
         partitions = {topic: self._partitions(topic) for topic in consumers}
-        return GroupView(consumers, mine, partitions, members)
+        return GroupView(consumers, partitions, members)
 
     def _members(self) -> dict[str, bytes]:
         path = znodes.consumer_ids_path(self._group)

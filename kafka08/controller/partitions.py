@@ -44,7 +44,7 @@ class PartitionStateMachine(StateMachine[TopicPartition, PartitionState]):
     def __init__(
         self, term: Term, unclean_allowed: Callable[[str], bool], log_ends: ReplicaLogEnds
     ) -> None:
-        super().__init__(term)
+        super().__init__(term, term.context.partition_state, term.context.set_partition_state)
         self._unclean_allowed = unclean_allowed
         self._log_ends = log_ends
 
@@ -107,12 +107,6 @@ class PartitionStateMachine(StateMachine[TopicPartition, PartitionState]):
             for partition in legal:
                 self._mark(partition, target)
         self._term.send_batch()
-
-    def _state(self, partition: TopicPartition) -> PartitionState:
-        return self._context.partition_state(partition)
-
-    def _set_state(self, partition: TopicPartition, state: PartitionState) -> None:
-        self._context.set_partition_state(partition, state)
 
     def _title(self, partition: TopicPartition) -> str:
         return f"Partition {partition}"

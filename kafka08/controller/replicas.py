@@ -20,6 +20,7 @@ from kafka08.controller.states import (
     StateChangeFailedError,
     csv,
 )
+from kafka08.controller.term import Term
 
 logger = logging.getLogger("kafka.controller.ReplicaStateMachine")
 
@@ -28,6 +29,9 @@ class ReplicaStateMachine(StateMachine[PartitionAndReplica, ReplicaState]):
     """Transitions of replicas."""
 
     predecessors = REPLICA_PREDECESSORS
+
+    def __init__(self, term: Term) -> None:
+        super().__init__(term, term.context.replica_state, term.context.set_replica_state)
 
     def startup(self) -> None:
         """At failover: send the state of every partition that has one to its live replicas.
@@ -87,12 +91,6 @@ class ReplicaStateMachine(StateMachine[PartitionAndReplica, ReplicaState]):
         else:
             act(legal)
         self._term.send_batch()
-
-    def _state(self, replica: PartitionAndReplica) -> ReplicaState:
-        return self._context.replica_state(replica)
-
-    def _set_state(self, replica: PartitionAndReplica, state: ReplicaState) -> None:
-        self._context.set_replica_state(replica, state)
 
     def _title(self, replica: PartitionAndReplica) -> str:
         return f"Replica {replica}"

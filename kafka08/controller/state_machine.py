@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 from kafka08.controller.batch import TRACE
@@ -28,23 +28,24 @@ State = TypeVar("State", PartitionState, ReplicaState)
 
 
 class StateMachine(ABC, Generic[Subject, State]):
-    """Subclasses say where states are kept, and what is done between ``_begin`` of a batch and its
-    end, when it is sent."""
+    """``state`` and ``set_state`` are where states are kept. Subclasses say what is done between
+    ``_begin`` of a batch and its end, when it is sent."""
 
     predecessors: ClassVar[Mapping[Any, tuple[Any, ...]]]
 
-    def __init__(self, term: Term) -> None:
+    def __init__(
+        self,
+        term: Term,
+        state: Callable[[Subject], State],
+        set_state: Callable[[Subject, State], None],
+    ) -> None:
+        self._state: Callable[[Subject], State] = state
+        self._set_state: Callable[[Subject, State], None] = set_state
         self._term = term
         self._context = term.context
         self._store = term.store
         self._batch = term.batch
         self._id = term.controller_id
-
-    @abstractmethod
-    def _state(self, subject: Subject) -> State: ...
-
-    @abstractmethod
-    def _set_state(self, subject: Subject, state: State) -> None: ...
 
     @abstractmethod
     def _title(self, subject: Subject) -> str:

@@ -205,15 +205,6 @@ class ControllerStore:
                 changed[partition] = stored
         return due
 
-    def _written_before(
-        self, partition: TopicPartition, state: LeaderAndIsr
-    ) -> LeaderAndIsr | None:
-        """The stored state if it equals ``state``: then an earlier try had succeeded."""
-        stored = self.states([partition]).get(partition)
-        if stored is not None and stored[:-1] == state[:-1]:
-            return stored
-        return None
-
     def create_states(
         self, states: Mapping[TopicPartition, LeaderAndIsr]
     ) -> dict[TopicPartition, LeaderAndIsr]:
@@ -242,7 +233,8 @@ class ControllerStore:
         try:
             self._fenced([_create(partition, state)])
         except (NodeExistsError, NoNodeError):
-            return self._written_before(partition, state) is not None
+            stored = self.states([partition]).get(partition)
+            return stored is not None and stored[:-1] == state[:-1]  # an earlier try had succeeded
         return True
 
     # Topics

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-from kafka08.protocol.schemas import NOT_ASKED
+from kafka08.protocol.schemas import NOT_ASKED, operations
 from kafka08.protocol.types import (
     Doc,
     Nullable,
@@ -75,9 +75,7 @@ class DescribedGroup(NamedTuple):
     protocol_type: Annotated[string, Doc('"zookeeper" for a ZooKeeper group')]
     protocol: Annotated[string, Doc("empty in a ZooKeeper group: members do not publish it")]
     members: list[GroupMember]
-    authorized_operations: Annotated[int32, Since(3), Doc("-2147483648 = not asked for")] = (
-        NOT_ASKED
-    )
+    authorized_operations: Annotated[operations, Since(3)] = NOT_ASKED
 
 
 class DescribeGroupsResponse(NamedTuple):

@@ -47,6 +47,8 @@ class Sized(Protocol):
     def __len__(self) -> int: ...
 
 
+known_epoch = Annotated[int32, Doc("-1 = not known")]
+operations = Annotated[int32, Doc("-2147483648 = not asked for")]
 record_bytes = Annotated[bytes | bytearray | memoryview, Records("message set")]
 sized_bytes = Annotated[Sized, Records("message set")]
 
@@ -134,9 +136,7 @@ class FetchPartition(NamedTuple):
     partition: int32
     offset: int64
     max_bytes: Annotated[int32, Doc("for this partition")]
-    current_leader_epoch: Annotated[int32, Since(9, before="offset"), Doc("-1 = not known")] = (
-        NO_EPOCH
-    )
+    current_leader_epoch: Annotated[known_epoch, Since(9, before="offset")] = NO_EPOCH
     log_start_offset: Annotated[
         int64,
         Since(5, before="max_bytes"),
@@ -218,9 +218,7 @@ class OffsetsPartition(NamedTuple):
         int64, Doc("-1 latest, -2 earliest, else ms: of segment files (v0), of messages (v1 on)")
     ]
     max_num_offsets: Annotated[int32, Until(0)] = 1
-    current_leader_epoch: Annotated[int32, Since(4, before="time"), Doc("-1 = not known")] = (
-        NO_EPOCH
-    )
+    current_leader_epoch: Annotated[known_epoch, Since(4, before="time")] = NO_EPOCH
 
 
 class OffsetsTopic(NamedTuple):
@@ -302,9 +300,7 @@ class TopicMetadata(NamedTuple):
     topic: string
     partitions: Annotated[list[PartitionMetadata], Doc("empty whenever error is not 0")]
     is_internal: Annotated[boolean, Since(1, before="partitions")] = False
-    authorized_operations: Annotated[int32, Since(8), Doc("-2147483648 = not asked for")] = (
-        NOT_ASKED
-    )
+    authorized_operations: Annotated[operations, Since(8)] = NOT_ASKED
 
 
 class MetadataResponse(NamedTuple):
@@ -315,9 +311,7 @@ class MetadataResponse(NamedTuple):
     controller_id: Annotated[
         int32, Since(1, before="topics"), Doc("a broker that serves administrative requests")
     ] = -1
-    authorized_operations: Annotated[int32, Since(8), Doc("-2147483648 = not asked for")] = (
-        NOT_ASKED
-    )
+    authorized_operations: Annotated[operations, Since(8)] = NOT_ASKED
 
 
 class PaddedMetadataResponse(NamedTuple):

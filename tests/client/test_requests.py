@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from kafka08.client import requests
 from kafka08.client.offsets import stored_offsets
+from kafka08.client.reading import fetch
 from kafka08.common import TopicPartition
 from kafka08.protocol import schemas
 from kafka08.protocol.requests import decode_request, encode_request
@@ -15,7 +16,14 @@ def round_trip(request: object) -> object:
 
 
 def test_fetch_request_nests_by_topic() -> None:
-    request = requests.fetch_request({T0: 5, U0: 6, T1: 7}, 100, max_wait_ms=9, min_bytes=1)
+    asked: list[object] = []
+
+    def call(request: object) -> schemas.FetchResponse:
+        asked.append(request)
+        return schemas.FetchResponse([])
+
+    assert fetch(call, {T0: 5, U0: 6, T1: 7}, 100, max_wait_ms=9, min_bytes=1) == {}
+    [request] = asked
     assert request == schemas.FetchRequest(
         -1,
         9,
