@@ -25,6 +25,10 @@ DEFAULT = "<default>"
 """The name of the entity that stands for all that have no settings of their own."""
 
 _CHANGE_PREFIX = "config_change_"
+CONFIG_CHANGE = f"{TOPIC_CONFIG_CHANGES}/{_CHANGE_PREFIX}"
+"""The prefix of a sequential node, to which ZooKeeper appends ten digits."""
+
+desanitize = unquote
 
 
 def sanitize(name: str) -> str:
@@ -32,18 +36,9 @@ def sanitize(name: str) -> str:
     return quote(name, safe="").replace("~", "%7E")
 
 
-def desanitize(name: str) -> str:
-    return unquote(name)
-
-
 def config_path(entity: str) -> str:
     """The node of an entity's settings, or the parent of all entities of a type."""
     return f"{CONFIG}/{entity}"
-
-
-def config_change_path_prefix() -> str:
-    """The prefix of a sequential node, to which ZooKeeper appends ten digits."""
-    return f"{TOPIC_CONFIG_CHANGES}/{_CHANGE_PREFIX}"
 
 
 def config_change_path(name: str) -> str:

@@ -52,7 +52,7 @@ def alter(client: ZkClient, entity: str, change: Change) -> None:
 def notify(client: ZkClient, entity: str) -> None:
     """Announce to brokers that an entity's settings have changed."""
     client.create(
-        entities.config_change_path_prefix(),
+        entities.CONFIG_CHANGE,
         entities.encode_config_change(entity),
         sequence=True,
         makepath=True,

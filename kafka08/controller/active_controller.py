@@ -18,7 +18,7 @@ from kafka08.controller.batch import ControllerBrokerRequestBatch, Outgoing
 from kafka08.controller.channels import ControllerChannelManager
 from kafka08.controller.context import ControllerContext, LiveBroker, PartitionAndReplica
 from kafka08.controller.deletion import TopicDeletionManager
-from kafka08.controller.log_ends import FetchLogEnds, ReplicaLogEnds
+from kafka08.controller.log_ends import Ends, FetchLogEnds, ReplicaLogEnds
 from kafka08.controller.partitions import PartitionStateMachine
 from kafka08.controller.preferred import PreferredReplicaElection
 from kafka08.controller.reassignment import Reassignment
@@ -81,18 +81,15 @@ class ActiveController:
         client_id = f"id_{self._id}-host_{config.host_name or 'null'}-port_{config.port}"
         self._batch = ControllerBrokerRequestBatch(context, self._id, client_id)
         self.term = term = Term(number, self._id, context, store, self._batch, self._channels.send)
-        self._log_ends = ReplicaLogEnds(
-            runtime,
-            peers.fetch_log_ends,
-            LATEST_TIME,
-            lambda asked, ends: post(events.LogEndsFetched(number, asked, ends)),
-        )
-        self._later_formats = ReplicaLogEnds(
-            runtime,
-            peers.fetch_log_ends,
-            LATER_FORMATS_TIME,
-            lambda asked, ends: post(events.LaterFormatsFetched(number, asked, ends)),
-        )
+
+        def log_ends(time: int, fetched: type[events.LogEndsFetched]) -> ReplicaLogEnds:
+            def answered(asked: int, ends: Ends) -> None:
+                post(fetched(number, asked, ends))
+
+            return ReplicaLogEnds(runtime, peers.fetch_log_ends, time, answered)
+
+        self._log_ends = log_ends(LATEST_TIME, events.LogEndsFetched)
+        self._later_formats = log_ends(LATER_FORMATS_TIME, events.LaterFormatsFetched)
         self._partitions = PartitionStateMachine(term, self._unclean_allowed, self._log_ends)
         self._replicas = ReplicaStateMachine(term)
         self._deletion = TopicDeletionManager(term, self._partitions, self._replicas)

@@ -170,18 +170,10 @@ class KafkaLoggingHandler(logging.Handler):
                 with self._counting:
                     self._unreported += count
 
-        record = logging.LogRecord(
-            NAME,
-            logging.WARNING,
-            __file__,
-            0,
-            "%d log records were dropped: Kafka could not be reached in time",
-            (count,),
-            None,
-        )
+        text = "%d log records were dropped: Kafka could not be reached in time"
+        record = logging.LogRecord(NAME, logging.WARNING, __file__, 0, text, (count,), None)
         try:
-            text = self.format(record)
-            data = text.encode("utf-8", "backslashreplace")
+            data = self.format(record).encode("utf-8", "backslashreplace")
             producer.send(self.topic, data, callback=ended)
         except Exception as error:
             ended(None, error)

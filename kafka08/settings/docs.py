@@ -40,9 +40,8 @@ The following change nothing. Other values are refused, with the reason.
 
 def render() -> str:
     """The whole page."""
-    broker = _table(BrokerConfig, ["Key", "Type", "Default", "Range", "Meaning"])
-    topic = _table(LogConfig, ["Key", "Type", "Default", "Range", "Meaning", "Broker's key"])
     plain = ["Key", "Type", "Default", "Range", "Meaning"]
+    broker, topic = _table(BrokerConfig, plain), _table(LogConfig, [*plain, "Broker's key"])
     dynamic, later = _table(DynamicBrokerSettings, plain), _table(LaterTopicSettings, plain)
     return (
         f"{_INTRO}\n## Broker\n\n{broker}"

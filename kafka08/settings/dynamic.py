@@ -32,17 +32,16 @@ class DynamicBrokerSettings(Settings):
         """Check the settings ``names`` that are to be changed, and the values of those that are
         set. Raises ConfigError, which says why one cannot be changed."""
         known = {described.key: described for described in cls.settings().values()}
+        static = BrokerConfig.keys()
         for name in names:
+            if name in static:
+                raise ConfigError(
+                    f"{name} cannot be changed while the broker runs: it is read from "
+                    "server.properties when the broker starts."
+                )
             if name not in known:
-                raise ConfigError(_reason(name))
+                raise ConfigError(
+                    f"{name} is not a setting of this broker that can be changed while it runs."
+                )
             if name in properties:
                 known[name].parse(properties[name])
-
-
-def _reason(name: str) -> str:
-    if name in {described.key for described in BrokerConfig.settings().values()}:
-        return (
-            f"{name} cannot be changed while the broker runs: it is read from server.properties "
-            "when the broker starts."
-        )
-    return f"{name} is not a setting of this broker that can be changed while it runs."

@@ -358,10 +358,8 @@ class Settings:
 
     def __repr__(self) -> str:
         values = [
-            f"{name}={HIDDEN if value and described.kind.secret else repr(value)}"
-            for (name, value), described in zip(
-                self.values().items(), self._declared.values(), strict=True
-            )
+            f"{name}={HIDDEN if value and self._declared[name].kind.secret else repr(value)}"
+            for name, value in self.values().items()
         ]
         return f"{type(self).__name__}({', '.join(values)})"
 

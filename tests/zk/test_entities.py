@@ -12,7 +12,7 @@ from zk.znodes import MalformedNodeError
 
 def test_paths() -> None:
     assert entities.config_path("users/alice") == "/config/users/alice"
-    assert entities.config_change_path_prefix() == "/config/changes/config_change_"
+    assert entities.CONFIG_CHANGE == "/config/changes/config_change_"
     assert entities.config_change_number("config_change_0000000012") == 12
     for name in ("something", "config_change_", "config_change_x", "config_change_" + "1" * 30):
         with pytest.raises(MalformedNodeError):

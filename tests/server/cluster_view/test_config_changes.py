@@ -35,7 +35,7 @@ class FollowedNotices:
         return self.notify_raw(entities.encode_config_change(entity))
 
     def notify_raw(self, data: bytes) -> str:
-        return self.rig.zk.create(entities.config_change_path_prefix(), data, sequence=True)
+        return self.rig.zk.create(entities.CONFIG_CHANGE, data, sequence=True)
 
 
 @pytest.fixture
