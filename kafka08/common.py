@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final, NamedTuple, TypeVar
 
 from kafka08.errors import InvalidTopicError
@@ -65,6 +66,11 @@ class Endpoint(NamedTuple):
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.listener}://{host}:{self.port}"
+
+
+def csv(values: Iterable[object]) -> str:
+    """As logs and errors list brokers, partitions and states."""
+    return ",".join(map(str, values))
 
 
 def bare(host: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from kafka08.client import log_offsets, reading
 from kafka08.client.cluster import ClusterClient, NoBrokerError, endpoints_of
 from kafka08.client.meters import Requests, Ticker, TopicMeters
-from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition, fetcher_number
+from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition, csv, fetcher_number
 from kafka08.consumer.config import SMALLEST, ConsumerConfig
 from kafka08.consumer.stream import Chunk, PartitionPosition, chunk_of
 from kafka08.errors import (
@@ -348,7 +348,9 @@ class ConsumerFetcherManager:
             self.cluster.refresh(sorted({tp.topic for tp in wanted}))
         except (NoBrokerError, KafkaError) as error:
             if finder is None or not finder.stopping.is_set():
-                manager_logger.warning("Failed to find leader for %s: %s", _text(wanted), error)
+                manager_logger.warning(
+                    "Failed to find leader for %s: %s", csv(sorted(wanted)), error
+                )
         else:
             self._hand_out(wanted, finder)
         idle = [key for key, fetcher in list(self._fetchers.items()) if fetcher.idle]
@@ -386,7 +388,3 @@ class ConsumerFetcherManager:
                 self._fetches,
             ).start()
         return self._fetchers[key]
-
-
-def _text(partitions: Iterable[TopicPartition]) -> str:
-    return ",".join(map(str, sorted(partitions)))

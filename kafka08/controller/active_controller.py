@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
-from kafka08.common import LATER_FORMATS_TIME, LATEST_TIME, Broker, TopicPartition
+from kafka08.common import LATER_FORMATS_TIME, LATEST_TIME, Broker, TopicPartition, csv
 from kafka08.controller import events
 from kafka08.controller.batch import ControllerBrokerRequestBatch, Outgoing
 from kafka08.controller.channels import ControllerChannelManager
@@ -23,7 +23,7 @@ from kafka08.controller.partitions import PartitionStateMachine
 from kafka08.controller.preferred import PreferredReplicaElection
 from kafka08.controller.reassignment import Reassignment
 from kafka08.controller.replicas import ReplicaStateMachine
-from kafka08.controller.states import PartitionState, ReplicaState, csv
+from kafka08.controller.states import PartitionState, ReplicaState
 from kafka08.controller.store import ControllerStore
 from kafka08.controller.term import Term
 from kafka08.errors import UnknownError
@@ -170,7 +170,7 @@ class ActiveController:
             ("Current list of topics in the cluster", sorted(context.topics)),
             ("List of topics to be deleted", sorted(context.topics_to_delete)),
         ):
-            logger.info("%s%s: %s", self._prefix, what, ",".join(map(str, values)))
+            logger.info("%s%s: %s", self._prefix, what, csv(values))
 
     def halt(self) -> None:
         """Stop sending at once. May be called by any task."""

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kafka08.common import TopicPartition
+from kafka08.common import TRACE, TopicPartition
 from kafka08.controller.context import (
     INITIAL_LEADER_EPOCH,
     INITIAL_ZK_VERSION,
@@ -27,7 +27,6 @@ ControllerRequest = (
 )
 
 state_change_logger = logging.getLogger("state.change.logger")
-TRACE = 5
 
 
 class Outgoing(NamedTuple):

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kafka08.common import Broker
-from kafka08.controller.batch import TRACE, Outgoing
+from kafka08.common import TRACE, Broker
+from kafka08.controller.batch import Outgoing
 from kafka08.errors import ProtocolError
 from kafka08.network.channel import BrokerConnection
 from kafka08.runtime import Queue, Runtime, TaskHandle

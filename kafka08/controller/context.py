@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import Broker, TopicPartition, csv
 from kafka08.controller.states import PartitionState, ReplicaState
 from kafka08.metrics.meters import Meter, Timer
 from zk.election import Epoch
@@ -33,9 +33,8 @@ class LeaderAndIsr(NamedTuple):
     zk_version: int
 
     def __str__(self) -> str:
-        isr = ",".join(map(str, self.isr))
         return (
-            f"(Leader:{self.leader},ISR:{isr},LeaderEpoch:{self.leader_epoch},"
+            f"(Leader:{self.leader},ISR:{csv(self.isr)},LeaderEpoch:{self.leader_epoch},"
             f"ControllerEpoch:{self.controller_epoch})"
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable
 
-from kafka08.common import TopicPartition
+from kafka08.common import TopicPartition, csv
 from kafka08.controller.context import PartitionAndReplica
 from kafka08.controller.partitions import PartitionStateMachine
 from kafka08.controller.replicas import ReplicaStateMachine
@@ -62,7 +62,7 @@ class TopicDeletionManager:
         halted = self._context.topics_to_delete.intersection(topics)
         if halted:
             self._context.topics_ineligible_for_deletion |= halted
-            logger.info("Halted deletion of topics %s", ",".join(sorted(halted)))
+            logger.info("Halted deletion of topics %s", csv(sorted(halted)))
 
     def resume(self, topics: Iterable[str]) -> None:
         """Continue with ``topics``: the reason for their wait is over."""
@@ -121,7 +121,7 @@ class TopicDeletionManager:
             logger.info(
                 "Retrying delete topic for topic %s since replicas %s were not successfully "
                 "deleted",
-                *(topic, ",".join(map(str, failed))),
+                *(topic, csv(failed)),
             )
             self._replicas.handle_state_changes(failed, ReplicaState.OFFLINE)
         if topic in context.topics_ineligible_for_deletion:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
+from kafka08.common import csv
 from kafka08.controller.context import LeaderAndIsr
-from kafka08.controller.states import StateChangeFailedError, csv
+from kafka08.controller.states import StateChangeFailedError
 from kafka08.protocol.schemas import NO_LEADER
 
 # Chooses an unclean leader from the live replicas, which are in assignment order.

@@ -10,19 +10,13 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 
-from kafka08.common import TopicPartition
+from kafka08.common import TRACE, TopicPartition, csv
 from kafka08.controller import elections
-from kafka08.controller.batch import TRACE
 from kafka08.controller.context import LeaderAndIsr, PartitionAndReplica
 from kafka08.controller.elections import Election, Vote
 from kafka08.controller.log_ends import UNKNOWN, Ends, ReplicaLogEnds
 from kafka08.controller.state_machine import StateMachine, state_change_logger
-from kafka08.controller.states import (
-    PARTITION_PREDECESSORS,
-    PartitionState,
-    StateChangeFailedError,
-    csv,
-)
+from kafka08.controller.states import PARTITION_PREDECESSORS, PartitionState, StateChangeFailedError
 from kafka08.controller.term import Term
 
 logger = logging.getLogger("kafka.controller.PartitionStateMachine")

@@ -8,11 +8,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable
 
-from kafka08.common import TopicPartition
+from kafka08.common import TopicPartition, csv
 from kafka08.controller.context import PartitionAndReplica
 from kafka08.controller.deletion import TopicDeletionManager
 from kafka08.controller.partitions import PartitionStateMachine
-from kafka08.controller.states import PartitionState, csv
+from kafka08.controller.states import PartitionState
 from kafka08.controller.term import Term
 
 logger = logging.getLogger("kafka.controller.KafkaController")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping
 
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import Broker, TopicPartition, csv
 from kafka08.controller import elections
 from kafka08.controller.context import LeaderAndIsr, PartitionAndReplica
 from kafka08.controller.deletion import TopicDeletionManager
@@ -20,7 +20,7 @@ from kafka08.controller.events import IsrChanged
 from kafka08.controller.log_ends import ReplicaLogEnds
 from kafka08.controller.partitions import PartitionStateMachine, check_epoch
 from kafka08.controller.replicas import ReplicaStateMachine
-from kafka08.controller.states import PartitionState, ReplicaState, StateChangeFailedError, csv
+from kafka08.controller.states import PartitionState, ReplicaState, StateChangeFailedError
 from kafka08.controller.term import Term
 from zk.errors import NoNodeError
 from zk.znodes import MalformedNodeError

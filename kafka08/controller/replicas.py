@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping
 
-from kafka08.common import TopicPartition
+from kafka08.common import TopicPartition, csv
 from kafka08.controller import elections
 from kafka08.controller.context import LeaderAndIsr, PartitionAndReplica
 from kafka08.controller.partitions import check_epoch
@@ -18,7 +18,6 @@ from kafka08.controller.states import (
     PartitionState,
     ReplicaState,
     StateChangeFailedError,
-    csv,
 )
 from kafka08.controller.term import Term
 

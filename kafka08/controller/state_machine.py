@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
-from kafka08.controller.batch import TRACE
+from kafka08.common import TRACE
 from kafka08.controller.states import (
     PartitionState,
     ReplicaState,

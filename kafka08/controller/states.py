@@ -8,9 +8,10 @@ carry out the transitions.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TypeVar
 
+from kafka08.common import csv
 from kafka08.errors import KafkaError
 
 
@@ -87,8 +88,3 @@ def check_transition(
             f"{subject} should be in the {csv(legal)} states before moving to {target} state. "
             f"Instead it is in {current} state"
         )
-
-
-def csv(values: Iterable[object]) -> str:
-    """As logs and errors list brokers, partitions and states."""
-    return ",".join(map(str, values))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from kafka08.client import requests
 from kafka08.client.cluster import ClusterClient
-from kafka08.common import TopicPartition
+from kafka08.common import TopicPartition, csv
 from kafka08.errors import (
     NO_ERROR,
     KafkaError,
@@ -224,9 +224,9 @@ class EventHandler:
         """Send to one leader; returns the partitions that failed."""
         broker = self._cluster.broker(leader)
         if broker is None:
-            self._trouble = f"{_text(batch)} without a leader"
+            self._trouble = f"{csv(sorted(batch))} without a leader"
             logger.warning(
-                "Failed to send data since partitions %s don't have a leader", _text(batch)
+                "Failed to send data since partitions %s don't have a leader", csv(sorted(batch))
             )
             return list(batch)
         sets = {tp: self._message_set(tp.topic, messages) for tp, messages in batch.items()}
@@ -247,7 +247,7 @@ class EventHandler:
                 "for partitions %s: %s",
                 self._requests - 1,
                 leader,
-                _text(batch),
+                csv(sorted(batch)),
                 error,
             )
             return list(batch)
@@ -274,7 +274,3 @@ class EventHandler:
                 ",".join(f"{tp}: {error.java_class}" for tp, error in errors.items()),
             )
         return failed
-
-
-def _text(partitions: Iterable[TopicPartition]) -> str:
-    return ",".join(map(str, sorted(partitions)))
