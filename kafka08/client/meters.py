@@ -11,9 +11,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from kafka08.metrics.clients import series
 from kafka08.metrics.meters import TICK_SECONDS, Histogram, Meter, Timer
-from kafka08.metrics.registry import Metric, Series
+from kafka08.metrics.registry import Metric, Series, series
 
 Now = Callable[[], float]
 """Gives monotonic seconds."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kafka08.client.meters import Now, Requests, Ticker, TopicMeters
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.metrics import client_names as names
-from kafka08.metrics.clients import Count, series
+from kafka08.metrics.clients import Count
 from kafka08.metrics.meters import Meter, Timer
 from kafka08.metrics.names import (
     FETCH_SIZES,
@@ -23,7 +23,7 @@ from kafka08.metrics.names import (
     FETCHER_LAG,
     FETCHER_REQUESTS,
 )
-from kafka08.metrics.registry import Series
+from kafka08.metrics.registry import Series, series
 
 
 class NamedStream(NamedTuple):

@@ -5,119 +5,82 @@ Consumers' fetchers also have the ones of ``names`` that a broker's have.
 
 from __future__ import annotations
 
-from kafka08.metrics.registry import PERCENT, Metric, gauge, histogram, meter, metric, timer
-
-_BROKER = ("clientId", "brokerHost", "brokerPort")
-_FETCHERS = "kafka.consumer:type=ConsumerFetcherManager,name="
-_READ = "kafka.consumer:type=ConsumerTopicMetrics,name="
-_CONNECTOR = "kafka.consumer:type=ZookeeperConsumerConnector,name="
-_WRITTEN = "kafka.producer:type=ProducerTopicMetrics,name="
-_STATS = "kafka.producer:type=ProducerStats,name="
-_CHANNEL = "kafka.tools:type=DataChannel,name=MirrorMaker-DataChannel-"
-_REQUESTS = "kafka.producer:type=ProducerRequestMetrics,name="
+from kafka08.metrics.registry import Beans, Metric
 
 # Consumers
 
-MAX_LAG = gauge(
-    _FETCHERS + "MaxLag",
+_FETCHERS = Beans("kafka.consumer:type=ConsumerFetcherManager", "clientId")
+MAX_LAG = _FETCHERS.gauge(
+    "MaxLag",
     "Messages that are still to be fetched of the partition that is furthest behind.",
-    "clientId",
 )
-MIN_FETCH_RATE = gauge(
-    _FETCHERS + "MinFetchRate",
+MIN_FETCH_RATE = _FETCHERS.gauge(
+    "MinFetchRate",
     "Fetches per second of the slowest fetcher in the last minute; 0 without fetchers.",
-    "clientId",
 )
-MESSAGES_READ = meter(
-    _READ + "MessagesPerSec", "Messages returned by streams.", "messages", "clientId", "topic"
-)
-BYTES_READ = meter(
-    _READ + "BytesPerSec", "Bytes of message sets fetched.", "bytes", "clientId", "topic"
-)
-FETCH_QUEUE = gauge(
-    _CONNECTOR + "FetchQueueSize",
+_READ = Beans("kafka.consumer:type=ConsumerTopicMetrics", "clientId", "topic")
+MESSAGES_READ = _READ.meter("MessagesPerSec", "Messages returned by streams.", "messages")
+BYTES_READ = _READ.meter("BytesPerSec", "Bytes of message sets fetched.", "bytes")
+_CONNECTOR = "kafka.consumer:type=ZookeeperConsumerConnector"
+FETCH_QUEUE = Beans(_CONNECTOR, "clientId", "topic", "threadId").gauge(
+    "FetchQueueSize",
     "Fetched chunks that wait in a stream; a stream of a filter has no topic.",
-    "clientId",
-    "topic",
-    "threadId",
 )
-OWNED_PARTITIONS = gauge(
-    _CONNECTOR + "OwnedPartitionsCount",
-    "Partitions that this member owns.",
-    "clientId",
-    "groupId",
-    "topic",
+OWNED_PARTITIONS = Beans(_CONNECTOR, "clientId", "groupId", "topic").gauge(
+    "OwnedPartitionsCount", "Partitions that this member owns."
 )
-REBALANCES = timer(
-    _CONNECTOR + "RebalanceRateAndTime", "Time (ms) of rebalances.", "rebalances", "clientId"
-)
-KAFKA_COMMITS = meter(
-    _CONNECTOR + "KafkaCommitsPerSec", "Offsets committed to brokers.", "commits", "clientId"
-)
-ZOOKEEPER_COMMITS = meter(
-    _CONNECTOR + "ZooKeeperCommitsPerSec", "Offsets written to ZooKeeper.", "commits", "clientId"
+_MEMBERS = Beans(_CONNECTOR, "clientId")
+REBALANCES = _MEMBERS.timer("RebalanceRateAndTime", "Time (ms) of rebalances.", "rebalances")
+KAFKA_COMMITS = _MEMBERS.meter("KafkaCommitsPerSec", "Offsets committed to brokers.", "commits")
+ZOOKEEPER_COMMITS = _MEMBERS.meter(
+    "ZooKeeperCommitsPerSec", "Offsets written to ZooKeeper.", "commits"
 )
 
 # The Scala-style producer
 
-QUEUE_SIZE = gauge(
-    "kafka.producer.async:type=ProducerSendThread,name=ProducerQueueSize",
-    "Messages that wait in an async producer.",
-    "clientId",
+QUEUE_SIZE = Beans("kafka.producer.async:type=ProducerSendThread", "clientId").gauge(
+    "ProducerQueueSize", "Messages that wait in an async producer."
 )
-SEND_TIMES = timer(
-    _REQUESTS + "ProducerRequestRateAndTimeMs",
+_SENDS = Beans("kafka.producer:type=ProducerRequestMetrics", "clientId", "brokerHost", "brokerPort")
+SEND_TIMES = _SENDS.timer(
+    "ProducerRequestRateAndTimeMs",
     "Time (ms) of produce requests, the wait for followers included.",
     "requests",
-    *_BROKER,
 )
-SEND_SIZES = histogram(
-    _REQUESTS + "ProducerRequestSize", "Bytes of message sets in produce requests.", *_BROKER
+SEND_SIZES = _SENDS.histogram("ProducerRequestSize", "Bytes of message sets in produce requests.")
+_WRITTEN = Beans("kafka.producer:type=ProducerTopicMetrics", "clientId", "topic")
+MESSAGES_SENT = _WRITTEN.meter(
+    "MessagesPerSec", "Messages to send; a second try is not counted.", "messages"
 )
-MESSAGES_SENT = meter(
-    _WRITTEN + "MessagesPerSec",
-    "Messages to send; a second try is not counted.",
-    "messages",
-    "clientId",
-    "topic",
-)
-BYTES_SENT = meter(_WRITTEN + "BytesPerSec", "Bytes of their values.", "bytes", "clientId", "topic")
-DROPPED = meter(
-    _WRITTEN + "DroppedMessagesPerSec",
+BYTES_SENT = _WRITTEN.meter("BytesPerSec", "Bytes of their values.", "bytes")
+DROPPED = _WRITTEN.meter(
+    "DroppedMessagesPerSec",
     "Messages that a full queue refused, or that were unsent at the end.",
     "drops",
-    "clientId",
-    "topic",
 )
-
-
-def _stat(bean: str, text: str, unit: str) -> Metric:
-    return meter(_STATS + bean, text, unit, "clientId")
-
-
-SERIALIZATION_ERRORS = _stat(
+_STATS = Beans("kafka.producer:type=ProducerStats", "clientId")
+SERIALIZATION_ERRORS = _STATS.meter(
     "SerializationErrorsPerSec", "Messages whose encoder raised an error.", "errors"
 )
-RESENDS = _stat("ResendsPerSec", "Further tries of a batch.", "resends")
-FAILED_SENDS = _stat("FailedSendsPerSec", "Batches given up.", "failed sends")
+RESENDS = _STATS.meter("ResendsPerSec", "Further tries of a batch.", "resends")
+FAILED_SENDS = _STATS.meter("FailedSendsPerSec", "Batches given up.", "failed sends")
 
 # The mirror maker
 
-CHANNEL_SIZE = histogram(
-    _CHANNEL + "Size",
+_CHANNEL = Beans("kafka.tools:type=DataChannel")
+CHANNEL_SIZE = _CHANNEL.histogram(
+    "MirrorMaker-DataChannel-Size",
     "Messages that were read and not acknowledged by the target yet, each time one came or went.",
 )
-CHANNEL_PUT_WAITS = metric(
-    _CHANNEL + "WaitOnPut",
-    PERCENT,
+CHANNEL_PUT_WAITS = _CHANNEL.percent(
+    "MirrorMaker-DataChannel-WaitOnPut",
     "Share of time in which streams waited because the most messages were in flight.",
-    unit="percent",
+    "percent",
 )
-CHANNEL_TAKE_WAITS = metric(
-    _CHANNEL + "WaitOnTake",
-    PERCENT,
+CHANNEL_TAKE_WAITS = _CHANNEL.percent(
+    "MirrorMaker-DataChannel-WaitOnTake",
     "Share of time in which no message was in flight.",
-    unit="percent",
+    "percent",
 )
 
 # The Java-style producer: attributes of a bean; ``bean`` has the attribute after a blank.
@@ -179,10 +142,8 @@ _NODE = (
 
 def _attributes(kind: str, texts: dict[str, str], *tags: str) -> dict[str, Metric]:
     labels = tuple((tag.replace("-", "_"), f"{{{tag}}}") for tag in tags)
-    return {
-        name: gauge(f"kafka.producer:type={kind} {name}", text, *tags, labels=labels)
-        for name, text in texts.items()
-    }
+    beans = Beans(f"kafka.producer:type={kind}", *tags, labels=labels, sign=" ")
+    return {name: beans.gauge(name, text) for name, text in texts.items()}
 
 
 PRODUCER = _attributes("producer-metrics", _ALL, "client-id")

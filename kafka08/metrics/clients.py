@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from kafka08.metrics.exposition import family
-from kafka08.metrics.registry import HISTOGRAM, TIMER, Metric, Series, Value
+from kafka08.metrics.registry import HISTOGRAM, TIMER, Metric, Series
 
 if TYPE_CHECKING:
     from kafka08.metrics.exposition import Family
@@ -29,12 +29,6 @@ class Count:
 
     def __init__(self, count: float) -> None:
         self.count = count
-
-
-def series(metric: Metric, value: Value, *tags: str) -> Series:
-    """``tags``: those of the metric, in its order; an empty one is left out."""
-    named = zip(metric.tags, tags, strict=False)
-    return Series(metric, {tag: text for tag, text in named if text}, value)
 
 
 class ClientCollector:

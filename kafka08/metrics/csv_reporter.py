@@ -11,7 +11,6 @@ import logging
 import os
 import re
 from collections.abc import Iterable
-from io import StringIO
 
 from kafka08.metrics import jmx
 from kafka08.metrics.registry import METER, PERCENT, Metric, Registry, Series
@@ -92,10 +91,7 @@ def _append(
     directory: str, columns: dict[str, str], lines: Iterable[tuple[str, list[object]]]
 ) -> None:
     for name, row in lines:
-        text = StringIO()
-        writer = csv.writer(text, lineterminator="\n")
         with open(os.path.join(directory, name), "a", encoding="utf-8") as file:
             if not file.tell():
-                text.write(f"# time,{','.join(columns)}\n")
-            writer.writerow(row)
-            file.write(text.getvalue())
+                file.write(f"# time,{','.join(columns)}\n")
+            csv.writer(file, lineterminator="\n").writerow(row)

@@ -99,11 +99,9 @@ class Exposition:
     def _render(self, form: str) -> bytes:
         parts = []
         for part in self._parts(self._generate[form]):
-            parts.append(part.removesuffix(_END) if form == OPEN else part)
+            parts.append(part.removesuffix(_END))
             self._runtime.sleep(0)
-        if form == OPEN:
-            parts.append(_END)
-        return b"".join(parts)
+        return b"".join(parts) + (_END if form == OPEN else b"")
 
     def _parts(self, generate: Callable[[Collector], bytes]) -> Iterator[bytes]:
         last = ""

@@ -17,14 +17,8 @@ from kafka08.runtime import Loop, Runtime
 
 logger = logging.getLogger("kafka.metrics.KafkaMetricsReporter")
 
-GAUGE, METER, HISTOGRAM, TIMER, PERCENT, TEXT = (
-    "gauge",
-    "meter",
-    "histogram",
-    "timer",
-    "percent",
-    "text",
-)
+GAUGE, METER, HISTOGRAM, TIMER = "gauge", "meter", "histogram", "timer"
+PERCENT, TEXT = "percent", "text"
 # A reader switches to other work after this many series.
 AT_ONCE = 200
 
@@ -55,8 +49,7 @@ def metric(
     unit: str = "",
     labels: Labels = (),
 ) -> Metric:
-    """The metric of a bean, with the name in Prometheus that follows from the bean's. ``gauge``,
-    ``meter``, ``histogram`` and ``timer`` are short forms of it, in which tags come last."""
+    """The metric of a bean, with the name in Prometheus that follows from the bean's."""
     name = re.sub(r"\W+", "_", re.sub(r"\b(type|name)=", "", bean)).lower()
     if kind == METER:
         name = re.sub("persec(ond)?$", "", name) + "_total"
@@ -65,20 +58,33 @@ def metric(
     return Metric(bean, kind, name, text, tags, unit, labels)
 
 
-def gauge(bean: str, text: str, *tags: str, labels: Labels = ()) -> Metric:
-    return metric(bean, GAUGE, text, tags, labels=labels)
+class Beans:
+    """Declares the metrics of one type of beans, such as ``kafka.log:type=Log``. They have the same
+    tags and labels; ``name`` is that of the bean."""
 
+    def __init__(self, kind: str, *tags: str, labels: Labels = (), sign: str = ",name=") -> None:
+        """``sign``: what stands between the type and a name."""
+        self._prefix = kind + sign
+        self._tags = tags
+        self._labels = labels
 
-def meter(bean: str, text: str, unit: str, *tags: str, labels: Labels = ()) -> Metric:
-    return metric(bean, METER, text, tags, unit=unit, labels=labels)
+    def _metric(self, name: str, kind: str, text: str, unit: str = "") -> Metric:
+        return metric(self._prefix + name, kind, text, self._tags, unit=unit, labels=self._labels)
 
+    def gauge(self, name: str, text: str) -> Metric:
+        return self._metric(name, GAUGE, text)
 
-def histogram(bean: str, text: str, *tags: str) -> Metric:
-    return metric(bean, HISTOGRAM, text, tags)
+    def meter(self, name: str, text: str, unit: str) -> Metric:
+        return self._metric(name, METER, text, unit)
 
+    def histogram(self, name: str, text: str) -> Metric:
+        return self._metric(name, HISTOGRAM, text)
 
-def timer(bean: str, text: str, unit: str, *tags: str) -> Metric:
-    return metric(bean, TIMER, text, tags, unit=unit)
+    def timer(self, name: str, text: str, unit: str) -> Metric:
+        return self._metric(name, TIMER, text, unit)
+
+    def percent(self, name: str, text: str, unit: str = "") -> Metric:
+        return self._metric(name, PERCENT, text, unit)
 
 
 Value = Any
@@ -144,7 +150,7 @@ class Registry:
             try:
                 found = iter(source())
                 while piece := list(islice(found, AT_ONCE)):
-                    yield metric, [_series(metric, tags, value) for tags, value in piece]
+                    yield metric, [series(metric, value, *tags) for tags, value in piece]
             except Exception:
                 if metric.name not in self._failed:
                     self._failed.add(metric.name)
@@ -162,14 +168,15 @@ class Registry:
         for metric, piece in self.pieces():
             if metric.kind in (GAUGE, TEXT):
                 continue
-            for series in piece:
-                if id(series.value) not in done:
-                    done.add(id(series.value))
-                    series.value.tick(seconds)
+            for each in piece:
+                if id(each.value) not in done:
+                    done.add(id(each.value))
+                    each.value.tick(seconds)
             self._runtime.sleep(0)
 
 
-def _series(metric: Metric, tags: Tags, value: Value) -> Series:
+def series(metric: Metric, value: Value, *tags: str) -> Series:
+    """``tags``: those of the metric, in its order; an empty one is left out."""
     named = zip(metric.tags, tags, strict=False)
     return Series(metric, {tag: text for tag, text in named if text}, value)
 

@@ -14,9 +14,8 @@ from functools import partial
 
 from kafka08.client.meters import Now, Requests, Ticker, TopicMeters
 from kafka08.metrics import client_names as names
-from kafka08.metrics.clients import series
 from kafka08.metrics.meters import Meter
-from kafka08.metrics.registry import Series
+from kafka08.metrics.registry import Series, series
 from kafka08.producer.accumulator import PartitionBatches
 from kafka08.producer.batch import ProducerBatch
 from kafka08.protocol.schemas import ProduceRequest

@@ -7,9 +7,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka08.metrics import client_names as names
-from kafka08.metrics.clients import ClientCollector, Count, series
+from kafka08.metrics.clients import ClientCollector, Count
 from kafka08.metrics.meters import Histogram
-from kafka08.metrics.registry import Series
+from kafka08.metrics.registry import Series, series
 
 
 class SizesClient:

@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 from kafka08.client.meters import Ticker
 from kafka08.metrics import client_names as names
-from kafka08.metrics.clients import series
 from kafka08.metrics.meters import Histogram
-from kafka08.metrics.registry import Series
+from kafka08.metrics.registry import Series, series
 
 _MINUTE_S = 60.0
 
