@@ -18,7 +18,7 @@ import mmap
 import os
 from collections import Counter
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from typing import BinaryIO, NamedTuple
 
@@ -26,7 +26,7 @@ from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.log.directory import sync_directory
 from kafka08.log.log import Log
 from kafka08.log.segments import integrity
-from kafka08.log.segments.index import ENTRY, ENTRY_SIZE
+from kafka08.log.segments.index import ENTRY, ENTRY_SIZE, OffsetIndex
 from kafka08.log.segments.names import INDEX_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, remove_rebuilt
 from kafka08.message.compression import LZ4, compress
 from kafka08.message.entry import (
@@ -115,13 +115,12 @@ class Right(NamedTuple):
 
 def right_entries(entry: BytesLike, limits: SegmentLimits) -> Right | None:
     """The entries of format 0 that replace an entry; None if it stays as it is. Raises KafkaError
-    when it fails its crc or cannot be inflated."""
+    when it fails its crc or cannot be inflated, or is a wrapper that holds nothing."""
     if not has_right_crc(entry, 0, len(entry)):
         raise InvalidMessageError("wrong crc")
     low = lowered_offsets(entry) if limits.offsets_topic else lowered(entry)
     if low is None:
-        wrappers = right_wrappers(entry, limits) if codec_of(entry) else None
-        return None if wrappers is None else Right(wrappers)
+        return _right_wrappers(entry, limits) if codec_of(entry) else None
     table = memoryview(low.table)
     rows = list(iter_entries(table))
     if low.codec and rows:
@@ -129,13 +128,8 @@ def right_entries(entry: BytesLike, limits: SegmentLimits) -> Right | None:
     return Right([bytes(table[row.position : row.stop]) for row in rows], low)
 
 
-def right_wrappers(entry: BytesLike, limits: SegmentLimits) -> list[bytes] | None:
-    """The wrappers that replace a wrapper, with its messages; None if it stays as it is.
-
-    Raises KafkaError when it fails its crc, cannot be inflated or holds nothing.
-    """
-    if not has_right_crc(entry, 0, len(entry)):
-        raise InvalidMessageError("wrong crc")
+def _right_wrappers(entry: BytesLike, limits: SegmentLimits) -> Right | None:
+    """The wrappers that replace a wrapper, with its messages."""
     offset, codec = OFFSET.unpack_from(entry)[0], codec_of(entry)
     found = leaves(entry, 0, len(entry), codec)
     if not found.count:
@@ -146,7 +140,7 @@ def right_wrappers(entry: BytesLike, limits: SegmentLimits) -> list[bytes] | Non
     table = bytearray(found.data)
     if first is not None:
         number(table, first)
-    return list(_wrap(memoryview(table), offset, codec, limits))
+    return Right(list(_wrap(memoryview(table), offset, codec, limits)))
 
 
 def _is_foreign_lz4(entry: BytesLike) -> bool:
@@ -186,21 +180,26 @@ def convert_segment(
 
     A segment that cannot be walked to its end stays as it is. Raises OSError.
     """
-    with mapped(log_path) as view:
+    with mapped(log_path) as view, _Writer(log_path, limits, dry_run) as writer:
         size = len(view)
         untouched = Done(size, size, (base_of(log_path),))
         try:
-            told, problems = yield from _survey(view, limits)
-            if told == size:
-                return untouched._replace(problems=tuple(problems))
-            with _Writer(log_path, limits, dry_run) as writer:
-                done = yield from _rewrite(view, writer, limits, told, is_last)
+            problems, counts = yield from _rewrite(view, writer, limits, is_last)
         except NotWalkableError as error:
             discard(os.path.dirname(log_path))
             return untouched._replace(problems=(str(error),))
+        if not writer.bases:
+            return untouched._replace(problems=tuple(problems))
+        writer.finish()
     if not dry_run:
         commit(log_path)
-    return done
+    return Done(size, writer.total, tuple(writer.bases), tuple(problems), **counts)
+
+
+def is_index_wrong(log_path: str) -> bool:
+    """Whether the segment has no index, or one with which 0.8.2.2 does not start."""
+    with closing(OffsetIndex(index_path(log_path), base_of(log_path))) as index:
+        return index.problem(os.stat(log_path).st_size, thorough=True) is not None
 
 
 def rebuild_index(log_path: str, limits: SegmentLimits) -> None:
@@ -240,27 +239,14 @@ def walk(view: memoryview) -> Iterator[Entry]:
         raise NotWalkableError(f"position {position}: cut short")
 
 
-def _survey(view: memoryview, limits: SegmentLimits) -> Generator[int, None, tuple[int, list[str]]]:
-    """(where the first wrapper stands that must be rewritten, or the end; problems up to there)."""
-    problems: list[str] = []
-    told = 0
-    for entry in walk(view):
-        if entry.position - told >= _STEP:
-            yield entry.position - told
-            told = entry.position
-        if _rewritten(view, entry, limits, problems) is not None:
-            yield entry.position - told
-            return entry.position, problems
-    yield len(view) - told
-    return len(view), problems
-
-
 def _rewrite(
-    view: memoryview, writer: _Writer, limits: SegmentLimits, told: int, is_last: bool
-) -> Generator[int, None, Done]:
+    view: memoryview, writer: _Writer, limits: SegmentLimits, is_last: bool
+) -> Generator[int, None, tuple[list[str], Counter[str]]]:
+    """Write all entries if one of them must be rewritten, otherwise none. Returns problems, and the
+    counts of ``Done``."""
     problems: list[str] = []
     counts: Counter[str] = Counter()
-    last = 0
+    told = last = 0
     for entry in walk(view):
         if entry.position - told >= _STEP:
             yield entry.position - told
@@ -268,8 +254,13 @@ def _rewrite(
         last = entry.offset
         right = _rewritten(view, entry, limits, problems)
         if right is None:
-            writer.add(view[entry.position : entry.stop], last)
+            if writer.bases:
+                writer.add(view[entry.position : entry.stop], last)
             continue
+        if not writer.bases:
+            writer.begin(base_of(writer.log_path))
+            for same in walk(view[: entry.position]):
+                writer.add(view[same.position : same.stop], same.offset)
         if right.low is None:
             counts.update(wrappers=1, made=len(right.entries))
         else:
@@ -277,13 +268,11 @@ def _rewrite(
         counts["oversized"] += sum(len(each) > limits.max_message_bytes for each in right.entries)
         for each in right.entries:
             writer.add(each, OFFSET.unpack_from(each)[0])
-    if is_last and writer.last < last:
+    if is_last and writer.bases and writer.last < last:
         writer.add(filler(last, offsets_topic=limits.offsets_topic), last)
         counts["fillers"] = 1
     yield len(view) - told
-    writer.finish()
-    bases = tuple(writer.bases)
-    return Done(len(view), writer.total, bases, tuple(problems), **counts)
+    return problems, counts
 
 
 def _rewritten(
@@ -329,11 +318,10 @@ class _Writer:
     def __init__(self, log_path: str, limits: SegmentLimits, dry_run: bool) -> None:
         self.bases: list[int] = []
         self.total = 0
-        self._log_path = log_path
+        self.log_path = log_path
         self._limits = limits
         self._is_dry = dry_run
         self._file: BinaryIO | None = None
-        self._begin(base_of(log_path))
 
     def __enter__(self) -> _Writer:
         return self
@@ -351,7 +339,7 @@ class _Writer:
         """Write an entry whose last offset is ``last``."""
         if self._position + len(entry) > self._limits.max_segment_bytes and self._position:
             self.finish()
-            self._begin(self._index.last + 1)
+            self.begin(self._index.last + 1)
         self._index.note(entry, self._position)
         if self._file is not None:
             self._file.write(entry)
@@ -359,8 +347,9 @@ class _Writer:
         self.total += len(entry)
         self._index.last = last
 
-    def _begin(self, base: int) -> None:
-        self._path = _log_path(os.path.dirname(self._log_path), base)
+    def begin(self, base: int) -> None:
+        """Go on in a segment that begins at ``base``."""
+        self._path = _log_path(os.path.dirname(self.log_path), base)
         self._index = _IndexWriter(base, self._limits)
         self._position = 0
         self.bases.append(base)
@@ -382,7 +371,7 @@ class _Writer:
 
     def _copy_times(self) -> None:
         """Retention goes by the time of the last change."""
-        stat = os.stat(self._log_path)
+        stat = os.stat(self.log_path)
         os.utime(self._path + CONVERTED_SUFFIX, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 

@@ -26,7 +26,6 @@ from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.directory import CLEANER_CHECKPOINT_FILE, LogDirectory
 from kafka08.log.manager import LogManager
 from kafka08.log.segments import integrity
-from kafka08.log.segments.index import OffsetIndex
 from kafka08.log.segments.names import REBUILT_INDEX_SUFFIX, REBUILT_SUFFIX
 from kafka08.progress import Progress
 from kafka08.runtime import SystemClock
@@ -232,10 +231,8 @@ def convert_partition(
 
 
 def _ensure_index(log_path: str, limits: SegmentLimits, dry_run: bool) -> bool:
-    """Whether the index had to be rebuilt: 0.8.2.2 does not start with one that is wrong."""
-    index = OffsetIndex(conversion.index_path(log_path), conversion.base_of(log_path))
-    wrong = index.problem(os.stat(log_path).st_size, thorough=True) is not None
-    index.close()
+    """Whether the index had to be rebuilt."""
+    wrong = conversion.is_index_wrong(log_path)
     if wrong and not dry_run:
         conversion.rebuild_index(log_path, limits)
     return wrong

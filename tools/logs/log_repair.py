@@ -26,7 +26,6 @@ from kafka08.common import Broker, TopicPartition
 from kafka08.errors import InvalidMessageError, KafkaError, ProtocolError, for_code
 from kafka08.log.directory import sync_directory
 from kafka08.log.segments import integrity
-from kafka08.log.segments.index import OffsetIndex
 from kafka08.log.segments.integrity import Seal
 from kafka08.log.segments.names import remove_rebuilt
 from kafka08.message.crc import crc32c
@@ -34,7 +33,7 @@ from kafka08.message.entry import BytesLike, Entry, has_right_crc
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import DEBUG_REPLICA_ID
-from tools.logs.conversion import SegmentLimits, index_path, rebuild_index
+from tools.logs.conversion import SegmentLimits, index_path, is_index_wrong, rebuild_index
 from tools.options import ToolError
 from tools.shutdown import at_end
 
@@ -207,7 +206,7 @@ def _swap_in(
     if seal != sealed:
         rebuild_index(log_path, limits)
         os.replace(integrity.write(log_path, seal), integrity.seal_path(log_path))
-    elif _is_wrong(index, seal.size):
+    elif is_index_wrong(log_path):
         rebuild_index(log_path, limits)
     sync_directory(directory)
 
@@ -218,11 +217,3 @@ def _empty(index: str) -> None:
     with open(index + REPAIRED_SUFFIX, "wb"):
         pass
     os.replace(index + REPAIRED_SUFFIX, index)
-
-
-def _is_wrong(path: str, log_size: int) -> bool:
-    index = OffsetIndex(path, int(os.path.basename(path).partition(".")[0]))
-    try:
-        return index.problem(log_size, thorough=True) is not None
-    finally:
-        index.close()

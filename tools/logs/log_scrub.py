@@ -30,14 +30,8 @@ from tools.logs.log_repair import Leaders, NotRepairableError, Segment, repair
 from tools.options import Arguments, OptionParser
 from tools.shutdown import at_end
 
-INTACT, DAMAGED, UNSEALED, SEALED, REPAIRED, GONE = (
-    "intact",
-    "damaged",
-    "unsealed",
-    "sealed",
-    "repaired",
-    "gone",
-)
+INTACT, DAMAGED, GONE = "intact", "damaged", "gone"
+UNSEALED, SEALED, REPAIRED = "unsealed", "sealed", "repaired"
 _COUNTED = (INTACT, UNSEALED, SEALED, REPAIRED, DAMAGED)
 _TRIES = 3
 
@@ -197,11 +191,8 @@ def seal_segment(segment: Segment) -> Verdict:
         found = integrity.find_damage(path)
         if found is not None:
             return Verdict(segment, DAMAGED, _where(path), "not sealed")
-        fd = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        with open(path, "rb") as file:
+            os.fsync(file.fileno())
         made = integrity.write(path, integrity.summed(path))
         os.replace(made, integrity.seal_path(path))
     except OSError as error:
