@@ -38,8 +38,8 @@ ROOTS = (
     "/latest_producer_id_block",
     "/log_dir_event_notification",
 )
-# They are there only while a broker is, or with rules.
-_OFTEN_ABSENT = frozenset(ROOTS) - {"/admin", "/brokers", "/config"}
+# The others are there only while a broker is, or with rules.
+_NEVER_ABSENT = ("/admin", "/brokers", "/config")
 
 PARSER = OptionParser(
     "ZooKeeper Migration Tool Help. This tool updates the ACLs of znodes as part of the process of "
@@ -77,7 +77,7 @@ def main(argv: list[str]) -> int:
         with closing(client):
             if args.has("enable.path.check"):
                 _check_paths(client)
-            migrate(client, acl_of if wanted == SECURE else _open)
+            migrate(client, acl_of if wanted == SECURE else lambda path: OPEN)
         return 0
     except KafkaError as error:
         print(f"Error while migrating: {error}", file=sys.stderr)
@@ -100,11 +100,7 @@ def _migrate(client: ZkClient, path: str, acl: Callable[[str], tuple[Acl, ...]])
             _migrate(client, f"{path}/{name}", acl)
 
 
-def _open(_path: str) -> tuple[Acl, ...]:
-    return OPEN
-
-
 def _check_paths(client: ZkClient) -> None:
-    for path in ROOTS:
-        if path not in _OFTEN_ABSENT and client.exists(path) is None:
+    for path in _NEVER_ABSENT:
+        if client.exists(path) is None:
             raise ConfigError(f"{path} does not exist, so {client.connect} is not a cluster")

@@ -7,12 +7,13 @@ stand in for partitions it has nothing for. Failures are printed to stdout and e
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import closing
 
 from kafka08 import admin
 from kafka08.client import requests
 from kafka08.client.offsets import CoordinatorOffsets
 from kafka08.client.retry import Retry
-from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
+from kafka08.client.security import ClientSecurity, runtime_for
 from kafka08.common import LATEST_TIME, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import NO_ERROR, KafkaError, for_code
@@ -51,26 +52,19 @@ def main(argv: list[str]) -> int:
     args = PARSER.parse_command(argv, "group", "zookeeper")
     group, topics = args.value("group"), args.value("topic")
     timeout_ms, backoff_ms = args.value("socket.timeout.ms"), args.value("retry.backoff.ms")
-    client = checker = None
     try:
         given = admin_command.command_config(args)
-        settings = admin_command.zookeeper_config(args, given)
-        client = admin_command.connect(args.value("zookeeper"), settings)
-        security = ClientSecurity.from_properties(given)
-        checker = OffsetChecker(client, group, timeout_ms, backoff_ms, security=security)
-        checker.run(topics.split(",") if topics is not None else None)
-        if args.has("broker-info"):
-            checker.print_brokers()
+        with admin_command.session(args, given=given) as client:
+            security = ClientSecurity.from_properties(given)
+            with closing(OffsetChecker(client, group, timeout_ms, backoff_ms, security)) as checker:
+                checker.run(topics.split(",") if topics is not None else None)
+                if args.has("broker-info"):
+                    checker.print_brokers()
     except BrokenPipeError:
         raise
     except (OSError, KafkaError, LookupError, ValueError) as error:
         print(f"Exiting due to: {_text(error)}.")
         return admin_command.failure_status()
-    finally:
-        if checker is not None:
-            checker.close()
-        if client is not None:
-            client.close()
     return 0
 
 
@@ -81,10 +75,10 @@ class OffsetChecker:
         self,
         client: ZkClient,
         group: str,
-        timeout_ms: int = 6000,
-        backoff_ms: int = 3000,
+        timeout_ms: int,
+        backoff_ms: int,
+        security: ClientSecurity,
         *,
-        security: ClientSecurity = PLAIN,
         runtime: Runtime | None = None,
         channel: Connect = Channel,
     ) -> None:

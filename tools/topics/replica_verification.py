@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from kafka08.client import log_offsets
 from kafka08.client.cluster import ClusterClient
+from kafka08.client.requests import flatten
 from kafka08.client.routing import Answers, ask_leaders, by_leader
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.filters import Whitelist
@@ -28,6 +29,7 @@ from tools import admin_command, brokers
 from tools.options import Arguments, OptionParser
 
 CLIENT_ID = "replicaVerificationTool"
+Partitions = Mapping[TopicPartition, schemas.PartitionMetadata]
 
 
 class Copy(NamedTuple):
@@ -62,11 +64,11 @@ def main(argv: list[str]) -> int:
     whitelist = Whitelist(args.value("topic-white-list"))
     runtime = brokers.runtime(args)
     with brokers.cluster_client(PARSER, args, "broker-list", CLIENT_ID, runtime) as cluster:
-        topics, live = _metadata(cluster, whitelist)
-    replicas = _replicas(topics)
+        partitions, live = _metadata(cluster, whitelist)
+    replicas = _replicas(partitions)
     if not replicas:
         raise UnknownError("No replica of any such topic is there to verify")
-    offsets = _first_offsets(topics, live, args.value("time"), runtime)
+    offsets = _first_offsets(partitions, live, args.value("time"), runtime)
     verifier = Verifier(offsets, SystemClock(), args.value("report-interval-ms"))
     print(f"{verifier.now()}: verification process is started.")
     try:
@@ -79,40 +81,31 @@ def main(argv: list[str]) -> int:
 # --- what there is to verify
 
 
-def _metadata(
-    cluster: ClusterClient, whitelist: Whitelist
-) -> tuple[list[schemas.TopicMetadata], dict[int, Broker]]:
-    """The topics to verify, and the live brokers by id."""
+def _metadata(cluster: ClusterClient, whitelist: Whitelist) -> tuple[Partitions, dict[int, Broker]]:
+    """The partitions to verify, and the live brokers by id."""
     response = cluster.fetch_metadata(())
     topics = [t for t in response.topics if whitelist.allows(t.topic, exclude_internal=False)]
-    return topics, {broker.node_id: Broker(*broker[:3]) for broker in response.brokers}
+    return flatten(topics), {broker.node_id: Broker(*broker[:3]) for broker in response.brokers}
 
 
-def _replicas(topics: Iterable[schemas.TopicMetadata]) -> dict[int, list[TopicPartition]]:
+def _replicas(partitions: Partitions) -> dict[int, list[TopicPartition]]:
     """The partitions each broker holds."""
     held: dict[int, list[TopicPartition]] = {}
-    for topic in topics:
-        for partition in topic.partitions:
-            for broker_id in partition.replicas:
-                tp = TopicPartition(topic.topic, partition.partition)
-                held.setdefault(broker_id, []).append(tp)
+    for tp, partition in partitions.items():
+        for broker_id in partition.replicas:
+            held.setdefault(broker_id, []).append(tp)
     return held
 
 
 def _first_offsets(
-    topics: Iterable[schemas.TopicMetadata],
-    brokers: Mapping[int, Broker],
-    time: int,
-    runtime: Runtime,
+    partitions: Partitions, brokers: Mapping[int, Broker], time: int, runtime: Runtime
 ) -> dict[TopicPartition, int]:
     """The leaders' offsets at ``time``. Raises KafkaError, OSError."""
     leaders = {}
-    for topic in topics:
-        for partition in topic.partitions:
-            tp = TopicPartition(topic.topic, partition.partition)
-            if partition.leader not in brokers:
-                raise LeaderNotAvailableError(f"No leader for partition {tp}")
-            leaders[tp] = brokers[partition.leader]
+    for tp, partition in partitions.items():
+        if partition.leader not in brokers:
+            raise LeaderNotAvailableError(f"No leader for partition {tp}")
+        leaders[tp] = brokers[partition.leader]
 
     def ask(leader: Broker, times: Mapping[TopicPartition, int]) -> Answers:
         with _consumer(leader, 10000, runtime) as consumer:
