@@ -21,6 +21,7 @@ from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
 from kafka08.errors import ConfigError
+from kafka08.message.compression import NAMES
 from kafka08.metrics.clients import ClientCollector
 from kafka08.producer.config import ProducerConfig
 from kafka08.producer.kafka_config import KafkaProducerConfig
@@ -28,7 +29,7 @@ from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.producer.partitioners import StickyRandom
 from kafka08.producer.serializers import partitioner_named
 from kafka08.settings import properties as java_properties
-from kafka08.settings.settings import COMPRESSION_CODECS, INT_MAX
+from kafka08.settings.settings import INT_MAX
 from tools.mirror import ends
 from tools.mirror.channel import DataChannel
 from tools.mirror.modern import SETTLE_S, ModernReader, ModernTarget, check_library
@@ -299,8 +300,7 @@ def old_settings(given: Mapping[str, str]) -> dict[str, str]:
     renamed = {new: given[old] for old, new in RENAMED.items() if old in given}
     kept = {*ClientSecurity.keys(), ends.SETTING}
     renamed |= {key: given[key] for key in kept & given.keys()}
-    codecs = {number: name for name, number in COMPRESSION_CODECS.items()}
-    renamed["compression.type"] = codecs[config.compression_codec]
+    renamed["compression.type"] = NAMES[config.compression_codec]
     if config.topic_metadata_refresh_interval_ms <= 0:
         renamed.pop("metadata.max.age.ms", None)
     return {**PATIENT, **renamed}

@@ -14,8 +14,8 @@ from kafka08.console.decoders import DECODERS, Decoded, shown
 from kafka08.console.pages.cluster import topic_of
 from kafka08.console.site import Visit, whole
 from kafka08.groups import reset
+from kafka08.message.compression import NAMES
 from kafka08.message.entry import AnyMessage
-from kafka08.settings.settings import COMPRESSION_CODECS
 
 PAGE = 50
 _TAIL = 500
@@ -27,7 +27,6 @@ _KINDS = {
     "oldest": "the oldest",
     "tail": "now on (live)",
 }
-_CODECS = {number: name for name, number in COMPRESSION_CODECS.items()} | {4: "zstd"}
 
 
 class Row(NamedTuple):
@@ -124,7 +123,7 @@ def _row(message: AnyMessage, name: str, tp: TopicPartition, decoder: str) -> Ro
     return Row(
         message.offset,
         message.timestamp,
-        _CODECS.get(message.codec, str(message.codec)),
+        NAMES.get(message.codec, str(message.codec)),
         shown(message.key, of_key),
         shown(message.value, of_value),
         f"/topics/{name}/raw?{urlencode(values)}",
