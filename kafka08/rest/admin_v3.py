@@ -68,6 +68,8 @@ class Links:
 
 
 HandlerV3 = Callable[[Call, Links], RestAnswer]
+Shown = Callable[[Call, Links], Row]
+Listed = Callable[[Call, Links], Iterable[Row]]
 
 
 def _path(words: tuple[object, ...]) -> Iterator[object]:
@@ -108,46 +110,54 @@ class AdminV3:
 
         return Route(method, rule, f"v3.{name}", handle, (3,), role)
 
-    def routes(self) -> list[Route]:
-        def get(rule: str, name: str, handler: HandlerV3) -> Route:
-            return self.route("GET", rule, name, handler)
+    def get(self, rule: str, name: str, shown: Shown) -> Route:
+        """For a call that shows one resource."""
+        return self.route("GET", rule, name, lambda call, links: RestAnswer(shown(call, links)))
 
+    def listing(self, rule: str, name: str, kind: str, listed: Listed) -> Route:
+        """For a call that shows a collection, which is of that ``kind``."""
+
+        def handle(call: Call, links: Links) -> RestAnswer:
+            return links.collection(kind, listed(call, links))
+
+        return self.route("GET", rule, name, handle)
+
+    def routes(self) -> list[Route]:
         def change(method: str, rule: str, name: str, handler: HandlerV3) -> Route:
             return self.route(method, rule, name, handler, ADMIN)
 
+        get, listing = self.get, self.listing
         topics, configs = f"{CLUSTER}/topics", f"{_TOPIC}/configs"
+        partitions, moves = f"{_TOPIC}/partitions", f"{_TOPIC}/partitions/-/reassignment"
         return [
-            get("/v3/clusters", "clusters.list", self._clusters),
+            listing("/v3/clusters", "clusters.list", "KafkaClusterList", self._clusters),
             get(CLUSTER, "clusters.get", self._one_cluster),
-            get(f"{CLUSTER}/brokers", "brokers.list", self._brokers),
+            listing(f"{CLUSTER}/brokers", "brokers.list", "KafkaBrokerList", self._brokers),
             get(f"{CLUSTER}/brokers/<int:broker>", "brokers.get", self._broker),
-            get(topics, "topics.list", self._topics),
+            listing(topics, "topics.list", "KafkaTopicList", self._topics),
             change("POST", topics, "topics.create", self._create),
             get(_TOPIC, "topics.get", self._topic),
             change("DELETE", _TOPIC, "topics.delete", self._delete),
             change("PATCH", _TOPIC, "topics.update", self._grow),
-            get(configs, "topic.configs.list", self._configs),
+            listing(configs, "topic.configs.list", "KafkaTopicConfigList", self._configs),
             get(f"{configs}/<name>", "topic.configs.get", self._config),
             change("PUT", f"{configs}/<name>", "topic.configs.update", self._set_config),
             change("DELETE", f"{configs}/<name>", "topic.configs.reset", self._reset_config),
             change("POST", f"{_TOPIC}/configs:alter", "topic.configs.alter", self._alter),
-            get(f"{_TOPIC}/partitions", "partitions.list", self._partitions),
+            listing(partitions, "partitions.list", "KafkaPartitionList", self._partitions),
             get(_PARTITION, "partitions.get", self._partition),
-            get(f"{_PARTITION}/replicas", "replicas.list", self._replicas),
+            listing(f"{_PARTITION}/replicas", "replicas.list", "KafkaReplicaList", self._replicas),
             get(f"{_PARTITION}/replicas/<int:broker>", "replicas.get", self._replica),
             get(f"{_PARTITION}/reassignment", "reassignments.get", self._reassignment),
-            get(f"{_TOPIC}/partitions/-/reassignment", "reassignments.list", self._moves),
+            listing(moves, "reassignments.list", "KafkaReassignmentList", self._moves),
         ]
 
     # --- clusters and brokers
 
-    def _clusters(self, call: Call, links: Links) -> RestAnswer:
-        return links.collection("KafkaClusterList", [self._shown_cluster(links)])
+    def _clusters(self, call: Call, links: Links) -> list[Row]:
+        return [self._one_cluster(call, links)]
 
-    def _one_cluster(self, call: Call, links: Links) -> RestAnswer:
-        return RestAnswer(self._shown_cluster(links))
-
-    def _shown_cluster(self, links: Links) -> Row:
+    def _one_cluster(self, call: Call, links: Links) -> Row:
         found = self._cluster.zk.get_if_exists(znodes.CONTROLLER)
         controller = None
         if found is not None:
@@ -162,31 +172,25 @@ class AdminV3:
         }
         return links.entry("KafkaCluster", (), values)
 
-    def _brokers(self, call: Call, links: Links) -> RestAnswer:
-        shown = [_shown_broker(links, broker) for broker in self._cluster.brokers()]
-        return links.collection("KafkaBrokerList", shown)
+    def _brokers(self, call: Call, links: Links) -> list[Row]:
+        return [_shown_broker(links, broker) for broker in self._cluster.brokers()]
 
-    def _broker(self, call: Call, links: Links) -> RestAnswer:
+    def _broker(self, call: Call, links: Links) -> Row:
         number = call.args["broker"]
         for broker in self._cluster.brokers():
             if broker.id == number:
-                return RestAnswer(_shown_broker(links, broker))
+                return _shown_broker(links, broker)
         raise plain(404, f"Broker {number} cannot be found.")
 
     # --- topics
 
-    def _topics(self, call: Call, links: Links) -> RestAnswer:
-        shown = []
+    def _topics(self, call: Call, links: Links) -> Iterator[Row]:
         for topic in self._cluster.topics():
             assignment = admin.fetch_assignment(self._cluster.zk, topic)
             if assignment is not None:  # it may be gone meanwhile
-                shown.append(_shown_topic(links, topic, assignment))
-        return links.collection("KafkaTopicList", shown)
+                yield _shown_topic(links, topic, assignment)
 
-    def _topic(self, call: Call, links: Links) -> RestAnswer:
-        return RestAnswer(self._one_topic(links, call))
-
-    def _one_topic(self, links: Links, call: Call) -> Row:
+    def _topic(self, call: Call, links: Links) -> Row:
         return _shown_topic(links, call.args["topic"], self._assignment(call))
 
     def _assignment(self, call: Call) -> dict[int, tuple[int, ...]]:
@@ -239,7 +243,7 @@ class AdminV3:
         if count != len(self._assignment(call)):
             with _refusals():
                 admin.add_partitions(self._cluster.zk, call.args["topic"], count)
-        return RestAnswer(self._one_topic(links, call))
+        return RestAnswer(self._topic(call, links))
 
     # --- settings of topics
 
@@ -247,16 +251,15 @@ class AdminV3:
         self._assignment(call)
         return admin.fetch_topic_config(self._cluster.zk, call.args["topic"])
 
-    def _configs(self, call: Call, links: Links) -> RestAnswer:
+    def _configs(self, call: Call, links: Links) -> list[Row]:
         overrides = self._overrides(call)
         names = sorted(TOPIC_KEYS | overrides.keys())
-        shown = [_shown_config(links, call.args["topic"], name, overrides) for name in names]
-        return links.collection("KafkaTopicConfigList", shown)
+        return [_shown_config(links, call.args["topic"], name, overrides) for name in names]
 
-    def _config(self, call: Call, links: Links) -> RestAnswer:
+    def _config(self, call: Call, links: Links) -> Row:
         overrides = self._overrides(call)
         name = self._known(call, overrides)
-        return RestAnswer(_shown_config(links, call.args["topic"], name, overrides))
+        return _shown_config(links, call.args["topic"], name, overrides)
 
     def _known(self, call: Call, overrides: Mapping[str, str]) -> str:
         name: str = call.args["name"]
@@ -293,11 +296,10 @@ class AdminV3:
 
     # --- partitions and replicas
 
-    def _partitions(self, call: Call, links: Links) -> RestAnswer:
+    def _partitions(self, call: Call, links: Links) -> list[Row]:
         topic = call.args["topic"]
         self._assignment(call)
-        shown = [_shown_partition(links, topic, each) for each in self._cluster.partitions(topic)]
-        return links.collection("KafkaPartitionList", shown)
+        return [_shown_partition(links, topic, each) for each in self._cluster.partitions(topic)]
 
     def _found(self, call: Call) -> ShownPartition:
         """The partition, as v1 shows it."""
@@ -306,42 +308,38 @@ class AdminV3:
             raise plain(404, f"Partition {number} of topic {topic} cannot be found.")
         return self._cluster.partition(TopicPartition(topic, number))
 
-    def _partition(self, call: Call, links: Links) -> RestAnswer:
-        return RestAnswer(_shown_partition(links, call.args["topic"], self._found(call)))
+    def _partition(self, call: Call, links: Links) -> Row:
+        return _shown_partition(links, call.args["topic"], self._found(call))
 
-    def _replicas(self, call: Call, links: Links) -> RestAnswer:
-        found = self._found(call)
-        shown = [_shown_replica(links, call, each) for each in found["replicas"]]
-        return links.collection("KafkaReplicaList", shown)
+    def _replicas(self, call: Call, links: Links) -> list[Row]:
+        return [_shown_replica(links, call, each) for each in self._found(call)["replicas"]]
 
-    def _replica(self, call: Call, links: Links) -> RestAnswer:
-        found = self._found(call)
-        for each in found["replicas"]:
+    def _replica(self, call: Call, links: Links) -> Row:
+        for each in self._found(call)["replicas"]:
             if each["broker"] == call.args["broker"]:
-                return RestAnswer(_shown_replica(links, call, each))
+                return _shown_replica(links, call, each)
         raise plain(404, f"Replica {call.args['broker']} cannot be found.")
 
     # --- reassignments
 
-    def _moves(self, call: Call, links: Links) -> RestAnswer:
+    def _moves(self, call: Call, links: Links) -> list[Row]:
         topic = call.args["topic"]
         if topic != _ALL:
             self._assignment(call)
         moves = admin.fetch_reassignments(self._cluster.zk)
-        shown = [
+        return [
             self._shown_move(links, tp, target)
             for tp, target in sorted(moves.items())
             if topic in (_ALL, tp.topic)
         ]
-        return links.collection("KafkaReassignmentList", shown)
 
-    def _reassignment(self, call: Call, links: Links) -> RestAnswer:
+    def _reassignment(self, call: Call, links: Links) -> Row:
         self._found(call)
         tp = TopicPartition(call.args["topic"], call.args["partition"])
         target = admin.fetch_reassignments(self._cluster.zk).get(tp)
         if target is None:
             raise plain(404, f"Partition {tp} is not being reassigned.")
-        return RestAnswer(self._shown_move(links, tp, target))
+        return self._shown_move(links, tp, target)
 
     def _shown_move(self, links: Links, tp: TopicPartition, target: tuple[int, ...]) -> Row:
         """Replicas are added until they are in the isr."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from kafka08.common import LATEST_TIME, TopicPartition
 from kafka08.groups import nodes
-from kafka08.rest.admin_v3 import CLUSTER, AdminV3, HandlerV3, Links
-from kafka08.rest.calls import Call, RestAnswer, Route, Row
+from kafka08.rest.admin_v3 import CLUSTER, AdminV3, Links
+from kafka08.rest.calls import Call, Route, Row
 from kafka08.rest.cluster import Cluster
 from kafka08.rest.errors import RestError, plain
 
@@ -31,18 +32,18 @@ class GroupsV3:
 
     def __init__(self, cluster: Cluster, topics: AdminV3) -> None:
         self._cluster = cluster
-        self._route = topics.route
+        self._get = topics.get
+        self._listing = topics.listing
 
     def routes(self) -> list[Route]:
-        def get(rule: str, name: str, handler: HandlerV3) -> Route:
-            return self._route("GET", rule, name, handler)
-
+        get, listing = self._get, self._listing
+        groups = f"{CLUSTER}/consumer-groups"
         return [
-            get(f"{CLUSTER}/consumer-groups", "groups.list", self._groups),
+            listing(groups, "groups.list", "KafkaConsumerGroupList", self._groups),
             get(_GROUP, "groups.get", self._group),
-            get(f"{_GROUP}/consumers", "consumers.list", self._consumers),
+            listing(f"{_GROUP}/consumers", "consumers.list", "KafkaConsumerList", self._consumers),
             get(f"{_GROUP}/consumers/<consumer>", "consumers.get", self._consumer),
-            get(f"{_GROUP}/lags", "lags.list", self._lags),
+            listing(f"{_GROUP}/lags", "lags.list", "KafkaConsumerLagList", self._lags),
             get(f"{_GROUP}/lag-summary", "lags.summary", self._summary),
         ]
 
@@ -71,13 +72,11 @@ class GroupsV3:
 
     # --- groups and consumers
 
-    def _groups(self, call: Call, links: Links) -> RestAnswer:
-        groups = nodes.list_groups(self._cluster.zk)
-        shown = [self._shown(links, group) for group in groups]
-        return links.collection("KafkaConsumerGroupList", shown)
+    def _groups(self, call: Call, links: Links) -> list[Row]:
+        return [self._shown(links, group) for group in nodes.list_groups(self._cluster.zk)]
 
-    def _group(self, call: Call, links: Links) -> RestAnswer:
-        return RestAnswer(self._shown(links, self._name(call)))
+    def _group(self, call: Call, links: Links) -> Row:
+        return self._shown(links, self._name(call))
 
     def _shown(self, links: Links, group: str) -> Row:
         values = {
@@ -91,16 +90,15 @@ class GroupsV3:
         }
         return links.entry("KafkaConsumerGroup", ("consumer-group", group), values)
 
-    def _consumers(self, call: Call, links: Links) -> RestAnswer:
+    def _consumers(self, call: Call, links: Links) -> list[Row]:
         group = self._name(call)
-        shown = [_shown_consumer(links, group, member) for member in self._members(group)]
-        return links.collection("KafkaConsumerList", shown)
+        return [_shown_consumer(links, group, member) for member in self._members(group)]
 
-    def _consumer(self, call: Call, links: Links) -> RestAnswer:
+    def _consumer(self, call: Call, links: Links) -> Row:
         group = self._name(call)
         if call.args["consumer"] not in self._members(group):
             raise plain(404, f"Consumer {call.args['consumer']} cannot be found.")
-        return RestAnswer(_shown_consumer(links, group, call.args["consumer"]))
+        return _shown_consumer(links, group, call.args["consumer"])
 
     # --- lags
 
@@ -125,17 +123,14 @@ class GroupsV3:
             for tp, end in sorted(ends.items())
         ]
 
-    def _lags(self, call: Call, links: Links) -> RestAnswer:
+    def _lags(self, call: Call, links: Links) -> Iterator[Row]:
         group = self._name(call)
-        shown = []
         for lag in self._found_lags(group):
             place = (lag.topic_name, "partitions", lag.partition_id)
             own = links.of("consumer-groups", group, "lags", *place)
-            words = ("consumer-group", group)
-            shown.append(links.entry("KafkaConsumerLag", words, lag._asdict(), own))
-        return links.collection("KafkaConsumerLagList", shown)
+            yield links.entry("KafkaConsumerLag", ("consumer-group", group), lag._asdict(), own)
 
-    def _summary(self, call: Call, links: Links) -> RestAnswer:
+    def _summary(self, call: Call, links: Links) -> Row:
         group = self._name(call)
         lags = self._found_lags(group)
         if not lags:
@@ -153,7 +148,7 @@ class GroupsV3:
         }
         own = links.of("consumer-groups", group, "lag-summary")
         words = ("consumer-group", group)
-        return RestAnswer(links.entry("KafkaConsumerGroupLagSummary", words, values, own))
+        return links.entry("KafkaConsumerGroupLagSummary", words, values, own)
 
 
 def _shown_consumer(links: Links, group: str, member: str) -> Row:

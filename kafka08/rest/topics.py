@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafka08.common import TopicPartition, validate_topic
@@ -34,16 +35,24 @@ class Topics:
     offsets: OffsetReader
 
     def routes(self) -> list[Route]:
-        one = f"/topics/<topic>/partitions/{_PARTITION}"
+        def get(rule: str, name: str, shown: Callable[[Call], object]) -> Route:
+            return Route("GET", rule, name, lambda call: RestAnswer(shown(call)), BOTH)
+
+        cluster, topic = self.cluster, "/topics/<topic>"
+        one = f"{topic}/partitions/{_PARTITION}"
         return [
-            Route("GET", "/", "root.get", self._root, BOTH),
-            Route("POST", "/", "root.post", self._root, BOTH),
-            Route("GET", "/brokers", "brokers.list", self._brokers, BOTH),
-            Route("GET", "/topics", "topics.list", self._topics, BOTH),
-            Route("GET", "/topics/<topic>", "topic.get", self._topic, BOTH),
-            Route("POST", "/topics/<topic>", "topic.produce", self._produce, BOTH, OPERATOR),
-            Route("GET", "/topics/<topic>/partitions", "partitions.list", self._partitions, BOTH),
-            Route("GET", one, "partition.get", self._partition, BOTH),
+            get("/", "root.get", lambda call: {}),
+            Route("POST", "/", "root.post", lambda call: RestAnswer({}), BOTH),
+            get("/brokers", "brokers.list", lambda call: {"brokers": cluster.broker_ids()}),
+            get("/topics", "topics.list", lambda call: cluster.topics()),
+            get(topic, "topic.get", lambda call: cluster.topic(call.args["topic"])),
+            Route("POST", topic, "topic.produce", self._produce, BOTH, OPERATOR),
+            get(
+                f"{topic}/partitions",
+                "partitions.list",
+                lambda call: cluster.partitions(call.args["topic"]),
+            ),
+            get(one, "partition.get", lambda call: cluster.partition(_partition_of(call))),
             Route("POST", one, "partition.produce", self._produce_to, BOTH, OPERATOR),
             Route("GET", f"{one}/offsets", "partition.offsets", self._end_offsets, (2,)),
             Route(
@@ -57,24 +66,6 @@ class Topics:
         ]
 
     # --- reading
-
-    def _root(self, call: Call) -> RestAnswer:
-        return RestAnswer({})
-
-    def _brokers(self, call: Call) -> RestAnswer:
-        return RestAnswer({"brokers": self.cluster.broker_ids()})
-
-    def _topics(self, call: Call) -> RestAnswer:
-        return RestAnswer(self.cluster.topics())
-
-    def _topic(self, call: Call) -> RestAnswer:
-        return RestAnswer(self.cluster.topic(call.args["topic"]))
-
-    def _partitions(self, call: Call) -> RestAnswer:
-        return RestAnswer(self.cluster.partitions(call.args["topic"]))
-
-    def _partition(self, call: Call) -> RestAnswer:
-        return RestAnswer(self.cluster.partition(_partition_of(call)))
 
     def _end_offsets(self, call: Call) -> RestAnswer:
         first, end = self.cluster.end_offsets(_partition_of(call))
