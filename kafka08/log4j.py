@@ -286,19 +286,20 @@ def _message(record: logging.LogRecord) -> str:
     if not record.args or not isinstance(record.msg, str) or record.msg.isprintable():
         return escaped(text)
     # Line breaks of a format string are the program's; those of its arguments may be a client's.
-    args = record.args if isinstance(record.args, tuple) else ()
-    plain = [each if isinstance(each, int | float) else escaped(str(each)) for each in args]
-    return record.msg % tuple(plain) if plain else escaped(text)
+    return _filled(record, escaped) or escaped(text)
 
 
 def _short(record: logging.LogRecord) -> str:
     """A message whose arguments, and which as a whole, are cut."""
-    args = record.args if isinstance(record.args, tuple) else ()
-    plain = [
-        each if isinstance(each, int | float) else _cut(str(each), _MAX_ARGUMENT) for each in args
-    ]
-    text = str(record.msg) % tuple(plain) if plain else record.message
+    text = _filled(record, lambda argument: _cut(argument, _MAX_ARGUMENT)) or record.message
     return _cut(escaped(text), _MAX_OF_CLIENTS)
+
+
+def _filled(record: logging.LogRecord, plain: Callable[[str], str]) -> str:
+    """The message with its arguments made plain, numbers aside; "" if it has none."""
+    args = record.args if isinstance(record.args, tuple) else ()
+    shown = tuple(each if isinstance(each, int | float) else plain(str(each)) for each in args)
+    return str(record.msg) % shown if shown else ""
 
 
 def _compile(pattern: str) -> list[Part]:

@@ -177,17 +177,15 @@ class SinkRunner(Runner):
             return
         try:
             codes = self._consumer.offsets.commit(self._uncommitted)
+            failed = {tp: code for tp, code in codes.items() if code != NO_ERROR}
+            self._uncommitted = {tp: self._uncommitted[tp] for tp in failed}
+            reason: object = failed
         except (OSError, KafkaError) as error:
+            reason = error
+        if reason:
             logger.warning(
-                "The offsets of %s were not committed, trying again later: %s", self.id, error
+                "The offsets of %s were not committed, trying again later: %s", self.id, reason
             )
-            return
-        failed = {tp: code for tp, code in codes.items() if code != NO_ERROR}
-        if failed:
-            logger.warning(
-                "The offsets of %s were not committed, trying again later: %s", self.id, failed
-            )
-        self._uncommitted = {tp: self._uncommitted[tp] for tp in failed}
 
     def finish(self) -> None:
         try:

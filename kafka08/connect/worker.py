@@ -28,7 +28,7 @@ from kafka08.connect.offsets import OffsetFile
 from kafka08.connect.runner import JobRunner, Runner, await_topics
 from kafka08.connect.sink import SinkRunner, Supply
 from kafka08.connect.source import PRODUCER, Delivery, SourceRunner
-from kafka08.consumer.config import ConsumerConfig
+from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.producer.kafka_producer import KafkaProducer
@@ -111,10 +111,9 @@ class Worker:
 
     def _consumer_config(self, name: str) -> ConsumerConfig:
         group = f"connect-{name}"
-        given = {"auto.offset.reset": "smallest", **with_prefix(self._properties, "consumer.")}
-        if given["auto.offset.reset"] in ("earliest", "latest"):
-            reset = {"earliest": "smallest", "latest": "largest"}[given["auto.offset.reset"]]
-            given["auto.offset.reset"] = reset
+        given = {"auto.offset.reset": SMALLEST, **with_prefix(self._properties, "consumer.")}
+        reset = given["auto.offset.reset"]
+        given["auto.offset.reset"] = {"earliest": SMALLEST, "latest": LARGEST}.get(reset, reset)
         return ConsumerConfig.from_properties({**given, "group.id": group, "zookeeper.connect": ""})
 
     # --- running

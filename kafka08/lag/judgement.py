@@ -46,7 +46,8 @@ def judge(commits: Sequence[Commit], lag: int, lag_before: int, now_ms: int) -> 
         return STOP
     if len(commits) == 1 or any(commit.lag == 0 for commit in commits):
         return OK
-    if _went_back(commits):
+    # It went back, and has not come up to the highest offset yet.
+    if commits[-1].offset < max(commit.offset for commit in commits):
         return REWIND
     if all(commit.offset == commits[0].offset for commit in commits):
         return STALL
@@ -54,11 +55,6 @@ def judge(commits: Sequence[Commit], lag: int, lag_before: int, now_ms: int) -> 
     if all(after >= before for before, after in pairwise(lags)):
         return WARN
     return OK
-
-
-def _went_back(commits: Sequence[Commit]) -> bool:
-    """Whether an offset went back and the last one is still below the highest."""
-    return commits[-1].offset < max(commit.offset for commit in commits)
 
 
 def worst(statuses: Iterable[str]) -> str:

@@ -6,6 +6,8 @@ offset was appended.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from operator import attrgetter
 from typing import NamedTuple
 
 from kafka08.common import TopicPartition
@@ -48,30 +50,26 @@ class LogEnds:
 
     def end_at(self, tp: TopicPartition, time_ms: int) -> int | None:
         """The end at a time, None before the first one was seen."""
-        after: Seen | None = None
-        for seen in reversed(self._seen.get(tp, [])):
-            if time_ms >= seen.time_ms:
-                if after is None:
-                    return seen.end
-                share = (time_ms - seen.time_ms) / (after.time_ms - seen.time_ms)
-                return seen.end + int((after.end - seen.end) * share)
-            after = seen
-        return None
+        seen = self._seen.get(tp, [])
+        at = bisect_right(seen, time_ms, key=attrgetter("time_ms"))
+        if at == len(seen):
+            return seen[-1].end if seen else None
+        return _between(seen[at - 1], seen[at], time_ms) if at else None
 
     def passed_at(self, tp: TopicPartition, offset: int) -> int | None:
         """When the message at ``offset`` was appended, ms; None if that was before the first end
         that was seen, or is still to come."""
-        before: Seen | None = None
-        for seen in self._seen.get(tp, []):
-            if seen.end > offset:
-                if before is None:
-                    return None
-                share = (offset - before.end) / (seen.end - before.end)
-                return before.time_ms + int((seen.time_ms - before.time_ms) * share)
-            before = seen
-        return None
+        seen = self._seen.get(tp, [])
+        at = bisect_right(seen, offset, key=attrgetter("end"))
+        return _between(seen[at - 1][::-1], seen[at][::-1], offset) if 0 < at < len(seen) else None
 
     def since(self, tp: TopicPartition) -> int | None:
         """When the log was first seen, ms."""
         seen = self._seen.get(tp)
         return seen[0].time_ms if seen else None
+
+
+def _between(before: tuple[int, int], after: tuple[int, int], place: int) -> int:
+    """The value at ``place``, of two points with the place and the value of each."""
+    share = (place - before[0]) / (after[0] - before[0])
+    return before[1] + int((after[1] - before[1]) * share)

@@ -54,13 +54,8 @@ def operation(text: str) -> Operation | None:
     return _OPERATIONS.get(text.lower())
 
 
-def type_path(pattern: PatternType, kind: ResourceType) -> str:
-    """The parent of the resources of a type."""
-    return f"{ROOTS[pattern]}/{kind.label}"
-
-
 def resource_path(resource: Resource) -> str:
-    return f"{type_path(resource.pattern, resource.type)}/{resource.name}"
+    return f"{ROOTS[resource.pattern]}/{resource.type.label}/{resource.name}"
 
 
 def change_path(pattern: PatternType, name: str) -> str:

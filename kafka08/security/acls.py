@@ -118,11 +118,9 @@ class AclIndex:
     """The rules of all resources, found by the name of one thing."""
 
     def __init__(self, rules: Mapping[Resource, Collection[Acl]] | None = None) -> None:
-        self._rules: dict[Resource, tuple[Acl, ...]] = {}
+        self._rules = {resource: tuple(acls) for resource, acls in (rules or {}).items()}
         # The lengths of the prefixes of a type, ascending.
         self._lengths: dict[ResourceType, list[int]] = {each: [] for each in ResourceType}
-        for resource, acls in (rules or {}).items():
-            self._rules[resource] = tuple(acls)
         for kind in ResourceType:
             self._measure(kind)
 

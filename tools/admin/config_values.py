@@ -125,7 +125,7 @@ def check(kind: str, is_nested: bool, settings: Mapping[str, str]) -> None:
     known = KNOWN[entities.CLIENTS if is_nested else kind]
     unknown = [name for name in settings if name not in known]
     if kind == entities.BROKERS:
-        unknown = [name for name in unknown if not _is_of_brokers(name)]
+        unknown = [n for n in unknown if n not in _BROKERS and not n.startswith(OWN_PREFIX)]
         for name in filter(is_secret, settings):
             raise InvalidArgumentError(
                 f"{name} is a secret, and everyone who can read ZooKeeper would know it. Set it in "
@@ -138,10 +138,6 @@ def check(kind: str, is_nested: bool, settings: Mapping[str, str]) -> None:
     for name in (*_BYTE_RATES, *_THROTTLES, *KNOWN[entities.IPS]):
         _check_number(settings, name, r"[0-9]{1,18}(\.0*)?", "a whole number of at least 1")
     _check_number(settings, "request_percentage", r"[0-9]{1,9}(\.[0-9]+)?", "a number above 0")
-
-
-def _is_of_brokers(name: str) -> bool:
-    return name in _BROKERS or name.startswith(OWN_PREFIX)
 
 
 def _check_number(settings: Mapping[str, str], name: str, form: str, expected: str) -> None:

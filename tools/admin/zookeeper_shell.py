@@ -133,7 +133,7 @@ class Shell:
             "ls2": (1, self._ls2),
             "stat": (1, self._print_stat),
             "getAcl": (1, self._get_acl),
-            "setAcl": (2, self._set_acl),
+            "setAcl": (2, lambda w: _stat(self._zk.set_acl(_path(w[0]), _parse_acl(w[1])))),
             "sync": (1, self._sync),
             "addauth": (2, lambda w: self._zk.add_auth(w[0], w[1])),
             "listquota": (1, self._list_quota),
@@ -285,9 +285,6 @@ class Shell:
         for bits, scheme, name in self._zk.get_acl(_path(words[0]))[0]:
             letters = "".join(letter for letter, bit in _PERMISSIONS.items() if bits & bit)
             _out(f"'{scheme},'{name}\n: {letters}")
-
-    def _set_acl(self, words: list[str]) -> None:
-        _stat(self._zk.set_acl(_path(words[0]), _parse_acl(words[1])))
 
     def _sync(self, words: list[str]) -> None:
         self._zk.sync(_path(words[0]))

@@ -32,7 +32,7 @@ from kafka08.settings import properties as java_properties
 from kafka08.settings.settings import INT_MAX
 from tools.mirror import ends
 from tools.mirror.channel import DataChannel
-from tools.mirror.modern import SETTLE_S, ModernReader, ModernTarget, check_library
+from tools.mirror.modern import SETTLE_S, ModernReader, ModernTarget, confluent_kafka
 from tools.mirror.page import serve
 from tools.mirror.pipeline import Copier, Done, SourceMessage, SourceReader, Target, Window
 from tools.options import Arguments, OptionParser
@@ -253,7 +253,7 @@ def _ends(args: Arguments) -> tuple[ends.End, list[ends.End]]:
         )
     is_modern, is_new = args.has("modern.producer"), args.has("new.consumer")
     if is_modern or is_new:
-        check_library()
+        confluent_kafka()
     path = args.value("producer.config")
     into = ends.target(path, java_properties.load(path), is_later=is_modern)
     if not is_modern:

@@ -60,12 +60,8 @@ class ModernError(KafkaError):
     """An error that librdkafka reports."""
 
 
-def check_library() -> None:
-    """Raises MissingLibraryError."""
-    _library()
-
-
-def _library() -> Foreign:
+def confluent_kafka() -> Foreign:
+    """The library. Raises MissingLibraryError."""
     try:
         return importlib.import_module("confluent_kafka")
     except ImportError:
@@ -74,7 +70,7 @@ def _library() -> Foreign:
 
 def _make(kind: str, settings: Mapping[str, object]) -> Foreign:
     """A Producer or Consumer. Raises ConfigError for settings librdkafka refuses."""
-    library = _library()
+    library = confluent_kafka()
     known = {key: value for key, value in settings.items() if key not in _JVM_ONLY}
     try:
         return getattr(library, kind)({"log_level": 3, **known}, logger=logger)
@@ -166,7 +162,7 @@ class ModernReader:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         own = {"enable.auto.commit": "false", "enable.auto.offset.store": "false"}
-        self._library = _library()
+        self._library = confluent_kafka()
         self._consumer = _make("Consumer", {**settings, **own})
         self._filter = topics
         self._window = window
