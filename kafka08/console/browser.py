@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError, raise_for_code
 from kafka08.message.entry import AnyMessage
 from kafka08.message.sets import iter_messages
-from kafka08.network.channel import Channel, Connect
+from kafka08.network.channel import Connect
 from kafka08.protocol.negotiation import NoApiVersionsError
 from kafka08.runtime import Runtime
 from kafka08.settings.settings import INT_MAX
@@ -69,25 +70,19 @@ class _Budget:
         return ""
 
 
+@dataclass
 class Browser:
-    """``cluster`` finds leaders; each read has a connection of its own, which ends with it, so that
+    """The client finds leaders; each read has a connection of its own, which ends with it, so that
     others do not wait for it.
 
     Calls raise OSError and KafkaError.
     """
 
-    def __init__(
-        self,
-        cluster: ClusterClient,
-        config: ConsoleConfig,
-        runtime: Runtime,
-        channel: Connect = Channel,
-    ) -> None:
-        self._cluster = cluster
-        self._config = config
-        self._runtime = runtime
-        self._channel = channel
-        self._looks = 0
+    _cluster: ClusterClient
+    _config: ConsoleConfig
+    _runtime: Runtime
+    _channel: Connect
+    _looks: int = 0
 
     def forward(self, tp: TopicPartition, offset: int, count: int, needle: bytes = b"") -> Look:
         """Up to ``count`` messages from an offset on; with ``needle`` those that have these bytes

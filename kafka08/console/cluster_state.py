@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -115,13 +116,13 @@ class ClusterState(NamedTuple):
         return [tp for tp, each in self.partitions() if not each.is_preferred]
 
 
+@dataclass
 class StateReader:
     """Reads states. One task at a time."""
 
-    def __init__(self, zk: ZkClient, cluster: ClusterClient, clock: Clock) -> None:
-        self._zk = zk
-        self._cluster = cluster
-        self._clock = clock
+    _zk: ZkClient
+    _cluster: ClusterClient
+    _clock: Clock
 
     def read(self) -> ClusterState:
         """Raises the errors of ZkClient."""

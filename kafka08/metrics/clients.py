@@ -7,6 +7,7 @@ them. One collector serves all clients of a process, because a family may appear
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from kafka08.metrics.exposition import family
@@ -22,13 +23,11 @@ class Client(Protocol):
     def series(self) -> Iterable[Series]: ...
 
 
+@dataclass(slots=True)
 class Count:
     """The value of a counter that is added up when it is read."""
 
-    __slots__ = ("count",)
-
-    def __init__(self, count: float) -> None:
-        self.count = count
+    count: float
 
 
 class ClientCollector:

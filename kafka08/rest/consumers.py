@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import partial
 from urllib.parse import quote, urlsplit
 
 from kafka08.client.ids import check_id
 from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
-from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.filters import Whitelist
 from kafka08.errors import ConfigError
 from kafka08.message.consumed import Message
@@ -58,29 +58,22 @@ class Reads:
         self._now -= 1
 
 
+@dataclass
 class Consumers:
     """The handlers of /consumers that both versions have, and those of v1.
 
     ``properties``: the settings of the proxy's file, some of which are for consumers.
     """
 
-    def __init__(
-        self,
-        config: RestConfig,
-        properties: Mapping[str, str],
-        cluster: Cluster,
-        instances: Instances,
-        runtime: Runtime,
-        *,
-        connect: Connecting = ConsumerConnector,
-    ) -> None:
-        self.config = config
-        self._properties = consumer_properties(properties)
-        self.cluster = cluster
-        self.instances = instances
-        self._runtime = runtime
-        self._connect = connect
-        self.reads = Reads(config.consumer_threads)
+    config: RestConfig
+    properties: Mapping[str, str]
+    cluster: Cluster
+    instances: Instances
+    runtime: Runtime
+    connect: Connecting
+
+    def __post_init__(self) -> None:
+        self.reads = Reads(self.config.consumer_threads)
 
     def routes(self) -> list[Route]:
         return [
@@ -166,7 +159,7 @@ class Consumers:
         try:
             check_id("group", group)
             return ConsumerConfig.from_properties(
-                {**auto_commit, **self._properties, **given, **fixed}
+                {**auto_commit, **consumer_properties(self.properties), **given, **fixed}
             )
         except ConfigError as error:
             raise bad_consumer_config(str(error)) from None
@@ -201,8 +194,8 @@ class Consumers:
             Whitelist(pattern) if pattern else topics,
             instance.stream_reader,
             self.cluster.zk,
-            self._runtime,
-            connect=self._connect,
+            self.runtime,
+            self.connect,
         )
         instance.subscribe(reader, topics, pattern)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafka08.common import Broker
@@ -24,6 +25,7 @@ class Record(NamedTuple):
     partition: int | None = None
 
 
+@dataclass
 class SharedProducer:
     """The proxy's one producer, made when something is first written.
 
@@ -31,32 +33,26 @@ class SharedProducer:
     ``brokers``, the live ones.
     """
 
-    def __init__(
-        self,
-        properties: Mapping[str, str],
-        brokers: Callable[[], Sequence[Broker]],
-        runtime: Runtime,
-        *,
-        make: Producing = KafkaProducer,
-    ) -> None:
-        self._properties = dict(properties)
-        self._brokers = brokers
-        self._runtime = runtime
-        self._make = make
-        self._lock = runtime.lock()
-        self._producer: KafkaProducer | None = None
+    properties: Mapping[str, str]
+    brokers: Callable[[], Sequence[Broker]]
+    runtime: Runtime
+    make: Producing = KafkaProducer
+    _producer: KafkaProducer | None = None
+
+    def __post_init__(self) -> None:
+        self._lock = self.runtime.lock()
 
     def _get(self) -> KafkaProducer:
         with self._lock:
             if self._producer is None:
-                settings = dict(self._properties)
+                settings = dict(self.properties)
                 if "bootstrap.servers" not in settings:
-                    addresses = [f"{each.host}:{each.port}" for each in self._brokers()]
+                    addresses = [f"{each.host}:{each.port}" for each in self.brokers()]
                     if not addresses:
                         raise KafkaError("no broker is registered in ZooKeeper")
                     settings["bootstrap.servers"] = ",".join(addresses)
                 settings.setdefault("client.id", "kafka-rest")
-                self._producer = self._make(settings, runtime=self._runtime)
+                self._producer = self.make(settings, runtime=self.runtime)
             return self._producer
 
     def write(self, topic: str, records: Sequence[Record]) -> list[Row]:

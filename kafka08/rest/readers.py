@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -184,30 +185,21 @@ class InstanceReader(Protocol):
     def close(self) -> None: ...
 
 
+@dataclass
 class GroupReader:
     """A member of the group for ``topics``, a list or a filter. It joins at the first read.
 
     ``zk`` reads stored offsets; ``connect`` makes the member, which has a session of its own.
     """
 
-    def __init__(
-        self,
-        config: ConsumerConfig,
-        topics: Sequence[str] | TopicFilter,
-        reader: BoundedReader,
-        zk: ZkClient,
-        runtime: Runtime,
-        *,
-        connect: Connecting = ConsumerConnector,
-    ) -> None:
-        self._config = config
-        self._topics = topics
-        self._reader = reader
-        self._zk = zk
-        self._runtime = runtime
-        self._connect = connect
-        self._connector: ConsumerConnector | None = None
-        self._streams: list[KafkaStream] = []
+    config: ConsumerConfig
+    topics: Sequence[str] | TopicFilter
+    reader: BoundedReader
+    zk: ZkClient
+    runtime: Runtime
+    connect: Connecting
+    _connector: ConsumerConnector | None = None
+    _streams: Sequence[KafkaStream] = ()
 
     def assignment(self) -> list[TopicPartition]:
         return [] if self._connector is None else self._connector.assignment()
@@ -217,17 +209,17 @@ class GroupReader:
             self._join()
         found = []
         for stream in self._streams:
-            found += self._reader.read(stream, limits, show)
+            found += self.reader.read(stream, limits, show)
         return found
 
     def _join(self) -> None:
         with contextlib.ExitStack() as undo:
-            connector = self._connect(self._config, runtime=self._runtime)
+            connector = self.connect(self.config, runtime=self.runtime)
             undo.callback(connector.close, ZOOKEEPER_S)
-            if isinstance(self._topics, TopicFilter):
-                streams = connector.create_message_streams_by_filter(self._topics)
+            if isinstance(self.topics, TopicFilter):
+                streams = connector.create_message_streams_by_filter(self.topics)
             else:
-                made = connector.create_message_streams(dict.fromkeys(self._topics, 1))
+                made = connector.create_message_streams(dict.fromkeys(self.topics, 1))
                 streams = [stream for each in made.values() for stream in each]
             undo.pop_all()
         self._connector, self._streams = connector, streams
@@ -243,12 +235,12 @@ class GroupReader:
     def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
         if self._connector is None:
             if offsets:
-                ZooKeeperOffsets(self._zk, self._config.group_id).commit(offsets)
+                ZooKeeperOffsets(self.zk, self.config.group_id).commit(offsets)
         elif not self._connector.commit_offsets(offsets):
             raise KafkaError("The group's coordinator did not store all offsets")
 
     def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        stored = ZooKeeperOffsets(self._zk, self._config.group_id).fetch(partitions)
+        stored = ZooKeeperOffsets(self.zk, self.config.group_id).fetch(partitions)
         return {tp: offset for tp, offset in stored.items() if offset >= 0}
 
     def close(self) -> None:

@@ -76,9 +76,7 @@ class RestParts:
         )
         self.instances = Instances(config, runtime)
         offsets = OffsetReader(self.cluster, config.consumer_request_max_bytes)
-        consumers = Consumers(
-            config, given, self.cluster, self.instances, clients, connect=make.connector
-        )
+        consumers = Consumers(config, given, self.cluster, self.instances, clients, make.connector)
         chroot = config.zookeeper_connect.partition("/")[2]
         admin_v3 = AdminV3(self.cluster, own_id=config.cluster_id, chroot=chroot)
         meters = RequestMeters(self.instances.__len__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kafka08.client.acls import AclClient
 from kafka08.security.acl_filters import ALL_ACLS, PatternFilter, ResourceFilter, RuleFilter
@@ -27,39 +27,37 @@ class AclSource(Protocol):
         """Remove these rules of what the filter takes; all rules if there are none."""
 
 
-class ZooKeeperAcls:
-    def __init__(self, store: AclStore) -> None:
-        self._store = store
+class ZooKeeperAcls(NamedTuple):
+    store: AclStore
 
     def listed(self, filters: Collection[ResourceFilter]) -> Iterator[Found]:
-        for resource in list(self._store.resources()):
+        for resource in list(self.store.resources()):
             if not filters or any(each.takes(resource) for each in filters):
-                yield resource, read_or_refuse(self._store, resource)
+                yield resource, read_or_refuse(self.store, resource)
 
     def add(self, resource: Resource, acls: Sequence[Acl]) -> None:
-        self._store.add(resource, acls)
+        self.store.add(resource, acls)
 
     def remove(self, resources: ResourceFilter, acls: Sequence[Acl]) -> None:
-        for resource in list(filter(resources.takes, self._store.resources())):
+        for resource in list(filter(resources.takes, self.store.resources())):
             if acls:
-                self._store.remove(resource, acls)
+                self.store.remove(resource, acls)
             else:
-                self._store.remove_all(resource)
+                self.store.remove_all(resource)
 
 
-class RemoteAcls:
-    def __init__(self, client: AclClient) -> None:
-        self._client = client
+class RemoteAcls(NamedTuple):
+    client: AclClient
 
     def listed(self, filters: Collection[ResourceFilter]) -> Iterable[Found]:
         found: dict[Resource, Sequence[Acl]] = {}
         for each in filters or (_EVERYTHING,):
-            found.update(self._client.describe(each, ALL_ACLS))
+            found.update(self.client.describe(each, ALL_ACLS))
         return found.items()
 
     def add(self, resource: Resource, acls: Sequence[Acl]) -> None:
-        self._client.create(resource, acls)
+        self.client.create(resource, acls)
 
     def remove(self, resources: ResourceFilter, acls: Sequence[Acl]) -> None:
         exact = [RuleFilter(a.principal, a.host, a.operation, a.permission) for a in acls]
-        self._client.delete([(resources, each) for each in exact or [ALL_ACLS]])
+        self.client.delete([(resources, each) for each in exact or [ALL_ACLS]])

@@ -60,17 +60,16 @@ class Fetched(NamedTuple):
     holds_wrappers: bool
 
 
-class Leaders:
+class Leaders(NamedTuple):
     """The leaders of partitions, as the broker ``broker_id`` sees them, who is stopped."""
 
-    def __init__(self, cluster: ClusterClient, broker_id: int) -> None:
-        self._cluster = cluster
-        self.broker_id = broker_id
+    cluster: ClusterClient
+    broker_id: int
 
     def of(self, tp: TopicPartition) -> Broker:
         """Raises NotRepairableError."""
         try:
-            leader = self._cluster.leader(tp)
+            leader = self.cluster.leader(tp)
         except (OSError, KafkaError) as error:
             raise NotRepairableError(f"the leader was not found: {error}") from error
         if leader.id == self.broker_id:
@@ -84,7 +83,7 @@ class Leaders:
 
         Raises NotRepairableError.
         """
-        call = partial(self._cluster.call, leader)
+        call = partial(self.cluster.call, leader)
         try:
             answer = reading.fetch(call, {tp: offset}, max_bytes, replica_id=replica_id)[tp]
         except (OSError, ProtocolError) as error:

@@ -14,6 +14,7 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from kafka08.client.security import ClientSecurity
 from kafka08.common import java_bytes_hash, scala_abs
@@ -66,11 +67,11 @@ RENAMED = {
 }
 
 
+@dataclass
 class Lost:
     """Says once that messages lose what the target does not take."""
 
-    def __init__(self) -> None:
-        self._is_told = False
+    _is_told: bool = False
 
     def tell(self, message: SourceMessage) -> None:
         if not self._is_told:

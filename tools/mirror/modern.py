@@ -12,6 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from kafka08.consumer.filters import TopicFilter
@@ -136,13 +137,12 @@ class Taken(NamedTuple):
     headers: Sequence[tuple[str, bytes | None]]
 
 
+@dataclass(slots=True)
 class _StreamPosition:
     """The offset of one partition that may be committed; ``committed`` is the last one that was."""
 
-    __slots__ = ("committed", "processed_offset")
-
-    def __init__(self) -> None:
-        self.processed_offset = self.committed = -1
+    processed_offset: int = -1
+    committed: int = -1
 
 
 class ModernReader:
