@@ -79,11 +79,6 @@ def failure_status() -> int:
     return 1 if os.environ.get(STRICT_EXIT) == "1" else 0
 
 
-def command_config(args: Arguments) -> Mapping[str, str]:
-    """The settings of ``--command-config``. Raises ConfigError, FileNotFoundError."""
-    return args.properties("command-config")
-
-
 def zookeeper_config(args: Arguments, given: Mapping[str, str] = NOTHING) -> ZooKeeperSecurity:
     """The settings of ``--zk-tls-config-file``, over those of ``given``. Raises ConfigError,
     FileNotFoundError."""

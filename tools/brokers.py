@@ -8,7 +8,6 @@ from kafka08.client.security import runtime_of
 from kafka08.errors import ConfigError
 from kafka08.runtime import Runtime
 from kafka08.settings.settings import INT
-from tools.admin_command import command_config
 from tools.options import Arguments, OptionParser
 
 ADVICE = "Please provide valid host:port like host1:9091,host2:9092\n "
@@ -25,7 +24,7 @@ def broker_list(parser: OptionParser, text: str) -> list[Endpoint]:
 
 def runtime(args: Arguments) -> Runtime:
     """That of clients with ``--command-config``. Raises ConfigError, FileNotFoundError."""
-    return runtime_of(command_config(args))
+    return runtime_of(args.properties("command-config"))
 
 
 def cluster_client(
@@ -43,7 +42,7 @@ def cluster_client(
 def admin_client(parser: OptionParser, args: Arguments) -> AdminClient:
     """A client of the brokers of ``--bootstrap-server``. Raises ConfigError, FileNotFoundError."""
     endpoints = broker_list(parser, args.value("bootstrap-server"))
-    config = command_config(args)
+    config = args.properties("command-config")
     return AdminClient(
         endpoints,
         client_id=config.get("client.id", ""),

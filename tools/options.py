@@ -296,17 +296,13 @@ class OptionParser:
 
     def _take_cluster(self, letters: str, rest: list[str], arguments: Arguments) -> None:
         """``-xyz``: several options of a letter, or an option's letter and its argument."""
-        found = []
-        for position, letter in enumerate(letters):
+        for position, letter in enumerate(letters, 1):
             option = self._find(letter)
             if option is None:
                 raise UnrecognizedOptionError(f"'{letter}' is not a recognized option")
-            takes_rest = option.kind is not None
-            found.append((option, letters[position + 1 :] if takes_rest else ""))
-            if takes_rest:
+            self._take_argument(option, letters[position:], rest, arguments)
+            if option.kind is not None:
                 break
-        for option, attached in found:
-            self._take_argument(option, attached, rest, arguments)
 
     def _find(self, name: str) -> Option | None:
         """The option of that name, or the only one whose name starts so."""

@@ -99,7 +99,7 @@ def main(argv: list[str]) -> int:
             "--reset-offsets, --delete-offsets"
         )
     _check(args)
-    config = admin_command.command_config(args)
+    config = args.properties("command-config")
     try:
         with ExitStack() as stack:
             return _run(_connect(args, config, stack), args)

@@ -53,7 +53,7 @@ def main(argv: list[str]) -> int:
     group, topics = args.value("group"), args.value("topic")
     timeout_ms, backoff_ms = args.value("socket.timeout.ms"), args.value("retry.backoff.ms")
     try:
-        given = admin_command.command_config(args)
+        given = args.properties("command-config")
         with admin_command.session(args, given=given) as client:
             security = ClientSecurity.from_properties(given)
             with closing(OffsetChecker(client, group, timeout_ms, backoff_ms, security)) as checker:

@@ -98,7 +98,7 @@ def main(argv: list[str]) -> int:
     args = PARSER.parse_command(argv, "broker-list", "inputtopic")
     broker_list(PARSER, args.value("broker-list"))
     PARSER.check_required(args, "outputtopic")
-    given = admin_command.command_config(args)
+    given = args.properties("command-config")
     settings = {**given, **parse_key_values(args.values("property"))}
     settings["bootstrap.servers"] = args.value("broker-list")
     settings = KafkaProducerConfig.known(settings)
