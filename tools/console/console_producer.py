@@ -30,6 +30,24 @@ callback_logger = logging.getLogger(
 
 LINE_READER = "kafka.tools.ConsoleProducer$LineMessageReader"
 OLD_PARTITIONER = "kafka.producer.ByteArrayPartitioner"
+# Options, and the settings of the old and of the new producer that they stand for.
+_SETTINGS = (
+    ("batch-size", "batch.num.messages", ""),
+    ("message-send-max-retries", "message.send.max.retries", "retries"),
+    ("retry-backoff-ms", "retry.backoff.ms", "retry.backoff.ms"),
+    ("timeout", "queue.buffering.max.ms", "linger.ms"),
+    ("queue-size", "queue.buffering.max.messages", ""),
+    ("queue-enqueuetimeout-ms", "queue.enqueue.timeout.ms", ""),
+    ("request-required-acks", "request.required.acks", "acks"),
+    ("request-timeout-ms", "request.timeout.ms", "timeout.ms"),
+    ("key-serializer", "key.serializer.class", ""),
+    ("value-serializer", "serializer.class", ""),
+    ("socket-buffer-size", "send.buffer.bytes", "send.buffer.bytes"),
+    ("metadata-expiry-ms", "topic.metadata.refresh.interval.ms", "metadata.max.age.ms"),
+    ("metadata-fetch-timeout-ms", "", "metadata.fetch.timeout.ms"),
+    ("max-memory-bytes", "", "buffer.memory"),
+    ("max-partition-memory-bytes", "", "batch.size"),
+)
 
 
 class MessageReader(Protocol):
@@ -252,20 +270,7 @@ def producer_properties(args: Arguments) -> dict[str, str]:
     """The old producer's settings; those of the reader are among them, as in the original."""
     given = _given(args)
     properties = {"partitioner.class": OLD_PARTITIONER, **given, **_reader_properties(args)}
-    options = {
-        "batch.num.messages": "batch-size",
-        "message.send.max.retries": "message-send-max-retries",
-        "retry.backoff.ms": "retry-backoff-ms",
-        "queue.buffering.max.ms": "timeout",
-        "queue.buffering.max.messages": "queue-size",
-        "queue.enqueue.timeout.ms": "queue-enqueuetimeout-ms",
-        "request.required.acks": "request-required-acks",
-        "request.timeout.ms": "request-timeout-ms",
-        "key.serializer.class": "key-serializer",
-        "serializer.class": "value-serializer",
-        "send.buffer.bytes": "socket-buffer-size",
-        "topic.metadata.refresh.interval.ms": "metadata-expiry-ms",
-    }
+    options = {key: option for option, key, _ in _SETTINGS if key}
     properties |= _from_options(args, options, given)
     properties["metadata.broker.list"] = _servers(args)
     if args.has("compression-codec") or "compression.codec" not in given:
@@ -280,18 +285,7 @@ def new_producer_properties(args: Arguments) -> dict[str, str]:
     """The new producer's settings, and those of the reader."""
     given = _given(args)
     properties = {**given, **_reader_properties(args)}
-    options = {
-        "send.buffer.bytes": "socket-buffer-size",
-        "retry.backoff.ms": "retry-backoff-ms",
-        "metadata.max.age.ms": "metadata-expiry-ms",
-        "metadata.fetch.timeout.ms": "metadata-fetch-timeout-ms",
-        "acks": "request-required-acks",
-        "timeout.ms": "request-timeout-ms",
-        "retries": "message-send-max-retries",
-        "linger.ms": "timeout",
-        "buffer.memory": "max-memory-bytes",
-        "batch.size": "max-partition-memory-bytes",
-    }
+    options = {key: option for option, _, key in _SETTINGS if key}
     if args.has("max-block-ms"):
         options["max.block.ms"] = "max-block-ms"
     properties |= _from_options(args, options, given)
