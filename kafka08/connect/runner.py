@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.client.retry import Retry
@@ -22,26 +23,22 @@ WAIT_S = 10.0
 PAUSE_S = 0.2
 
 
+@dataclass
 class Runner:
-    """``ended`` is set each time a runner ends, with or without an error."""
+    """``_ended`` is set each time a runner ends, with or without an error."""
 
-    def __init__(
-        self,
-        task: Task,
-        properties: Mapping[str, str],
-        context: Context,
-        runtime: Runtime,
-        ended: Event,
-    ) -> None:
-        self.id = context.name
-        self.error: Exception | None = None
-        self.done = False
-        self._task = task
-        self._properties = properties
-        self._context = context
-        self._runtime = runtime
-        self._ended = ended
-        self._thread: TaskHandle | None = None
+    _task: Task
+    _properties: Mapping[str, str]
+    _context: Context
+    _runtime: Runtime
+    _ended: Event
+    _thread: TaskHandle | None = None
+    error: Exception | None = None
+    done: bool = False
+
+    @property
+    def id(self) -> str:
+        return self._context.name
 
     def start(self) -> Runner:
         self._thread = self._runtime.spawn(f"task-thread-{self.id}", self.run)

@@ -53,15 +53,12 @@ def print_state(
 
 def print_new_offsets(offsets: Mapping[str, Mapping[TopicPartition, int]]) -> None:
     """Print the offsets that a reset sets, by group and partition."""
+    row = "{:<30} {:<30} {!s:<10} {!s:<15}"
     print()
-    print(_new_offset_row("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"))
+    print(row.format("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"))
     for group, partitions in offsets.items():
         for (topic, partition), offset in sorted(partitions.items()):
-            print(_new_offset_row(group, topic, partition, offset))
-
-
-def _new_offset_row(group: str, topic: str, partition: object, offset: object) -> str:
-    return f"{group:<30} {topic:<30} {partition!s:<10} {offset!s:<15}"
+            print(row.format(group, topic, partition, offset))
 
 
 def print_export(offsets: Mapping[str, Mapping[TopicPartition, int]], *, with_group: bool) -> None:
