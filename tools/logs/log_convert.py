@@ -59,11 +59,9 @@ class Converted(NamedTuple):
         }
 
     def as_json(self) -> dict[str, object]:
-        topic, partition = self.topic_partition
         numbers = {key.replace("-", "_"): value for key, value in self.row().items()}
         return {
-            "topic": topic,
-            "partition": partition,
+            **self.topic_partition._asdict(),
             **numbers,
             "side_files": self.side_files_removed,
             "problems": self.problems,

@@ -6,6 +6,7 @@ Does not know what the tools do with the files.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 
@@ -18,6 +19,7 @@ OPTIONS = """
 --config <file>  The broker's server.properties.
 --log-dirs <dir1,dir2>  Data directories, instead of those in the file.
 """
+_SEGMENT = re.compile(rf"[0-9]{{20}}{re.escape(LOG_SUFFIX)}")
 _NOT_ASKED = {"broker.id": "0", "zookeeper.connect": "none"}
 
 
@@ -60,13 +62,8 @@ def check_stopped_cleanly(directories: Iterable[LogDirectory], other_way: str = 
 
 def segment_paths(directory: str) -> list[str]:
     """The log files of a partition's directory, oldest first."""
-    names = [name for name in os.listdir(directory) if name.endswith(LOG_SUFFIX)]
-    return [os.path.join(directory, name) for name in sorted(names) if _is_segment(name)]
-
-
-def _is_segment(name: str) -> bool:
-    stem = name[: -len(LOG_SUFFIX)]
-    return len(stem) == 20 and stem.isascii() and stem.isdigit()
+    names = filter(_SEGMENT.fullmatch, os.listdir(directory))
+    return [os.path.join(directory, name) for name in sorted(names)]
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -230,10 +230,8 @@ def _print(verdicts: list[Verdict]) -> None:
 
 
 def _as_json(verdict: Verdict) -> dict[str, object]:
-    topic, partition = verdict.segment.topic_partition
     return {
-        "topic": topic,
-        "partition": partition,
+        **verdict.segment.topic_partition._asdict(),
         "file": verdict.segment.log_path,
         "base_offset": verdict.segment.base,
         "end_offset": verdict.segment.end,
