@@ -133,17 +133,8 @@ class FileStreamSourceTask(SourceTask):
         return []
 
     def _cut(self) -> list[bytes]:
-        rest = self._rest
-        lines: list[bytes] = []
-        start = 0
-        while len(lines) < self._config.batch_size:
-            end = rest.find(b"\n", start) + 1
-            if not end:
-                break
-            lines.append(rest[start:end])
-            start = end
-        self._rest = rest[start:]
-        return lines
+        *lines, self._rest = self._rest.split(b"\n", self._config.batch_size)
+        return [line + b"\n" for line in lines]
 
     def _at_end(self) -> None:
         assert self._file is not None
