@@ -111,7 +111,3 @@ def main(argv: list[str]) -> int:
         logger.critical("The console cannot start with %s: %s", argv[0], reason)
         return 1
     return 128 + console.run()
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
