@@ -5,14 +5,17 @@ It can stop, be killed, at once or at one of its next changes of files, and star
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from kafka08.log.manager import LogManager
 from kafka08.runtime import Runtime
 from kafka08.server.broker import KafkaServer
 from kafka08.server.monitoring.monitoring import Monitoring
+from kafka08.server.part import Part
 from kafka08.server.requests.listeners import Listening
+from kafka08.server.rooms import Rooms
+from kafka08.server.storage.replica_manager import ReplicaManager
 from kafka08.settings.broker import BrokerConfig
 from tests.log.faulty_files import Crash, FaultyFiles
 from tests.simulation.network import SimulatedNetwork
@@ -49,13 +52,18 @@ class BrokerDisk(FaultyFiles):
 
 
 class LoadedServer(KafkaServer):
-    """Shows its logs once they are loaded."""
+    """Shows its logs once they are loaded, and its rooms once they are built."""
 
     log_manager: LogManager | None = None
+    rooms: Rooms | None = None
 
     def _load_logs(self, zk: ZkClient, monitoring: Monitoring) -> LogManager:
         self.log_manager = super()._load_logs(zk, monitoring)
         return self.log_manager
+
+    def _parts(self, rooms: Rooms, zk: ZkClient, monitoring: Monitoring) -> Iterator[Part]:
+        self.rooms = rooms
+        return super()._parts(rooms, zk, monitoring)
 
 
 class SimulatedBroker:
@@ -114,6 +122,16 @@ class SimulatedBroker:
         """The logs of a broker that has started."""
         assert self._server is not None and self._server.log_manager is not None
         return self._server.log_manager
+
+    @property
+    def rooms(self) -> Rooms | None:
+        """The rooms of the process that runs, once they are built."""
+        return None if self._server is None else self._server.rooms
+
+    @property
+    def replicas(self) -> ReplicaManager | None:
+        """The partitions of the process that runs."""
+        return None if self.rooms is None else self.rooms.storage.replicas
 
     # Start
 

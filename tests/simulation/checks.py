@@ -1,20 +1,42 @@
-"""Checks of a simulated cluster when faults have ended."""
+"""Checks of a simulated cluster: what replicas have in common, when it is at rest, and what is left
+that nobody owns."""
 
 from __future__ import annotations
 
+import gc
+import os
+from collections.abc import Collection, Iterator, Mapping
+
 from kafka08.common import TopicPartition
+from kafka08.log.directory import parse_log_name
 from kafka08.log.log import Log
-from kafka08.message.sets import iter_messages
+from kafka08.message.scan import iter_entries
+from tests.simulation.broker import SimulatedBroker
 from tests.simulation.world import SimulatedWorld
 from zk import znodes
 
 _READ_BYTES = 1 << 20
+_DESCRIPTORS = "/proc/self/fd"
+
+
+def topics(world: SimulatedWorld) -> list[str]:
+    """All that exist, as ZooKeeper has them now."""
+    return world.sessions.children(znodes.BROKER_TOPICS)
 
 
 def assignment(world: SimulatedWorld, topic: str) -> dict[int, tuple[int, ...]]:
     """The replicas by partition."""
     path = znodes.topic_path(topic)
     return znodes.decode_topic(path, world.sessions.data(path) or b"")
+
+
+def assignments(world: SimulatedWorld) -> dict[TopicPartition, tuple[int, ...]]:
+    """The replicas of all partitions."""
+    return {
+        TopicPartition(topic, partition): replicas
+        for topic in topics(world)
+        for partition, replicas in assignment(world, topic).items()
+    }
 
 
 def is_at_rest(world: SimulatedWorld, topic: str) -> bool:
@@ -31,24 +53,151 @@ def is_at_rest(world: SimulatedWorld, topic: str) -> bool:
     return True
 
 
-def content(log: Log) -> bytes:
-    """All entries of a log."""
-    data, offset = bytearray(), log.log_start_offset
+# Logs
+
+
+def entries(log: Log) -> dict[int, bytes]:
+    """All entries of a log by their last offsets."""
+    found: dict[int, bytes] = {}
+    offset = log.log_start_offset
     while offset < log.log_end_offset:
         piece = log.read(offset, _READ_BYTES).read()
-        data += piece
-        offset = max(message.offset for message in iter_messages(piece)) + 1
-    return bytes(data)
+        assert piece, f"{log.name} has nothing at {offset}, and ends at {log.log_end_offset}"
+        for entry in iter_entries(piece):
+            found[entry.offset] = piece[entry.position : entry.stop]
+            offset = entry.offset + 1
+    return found
 
 
-def is_replicated(world: SimulatedWorld, topic: str) -> bool:
+def is_replicated(world: SimulatedWorld) -> bool:
     """Whether the replicas of each partition have the same log, which must be so soon after the
     last append. Raises AssertionError if logs that end at the same offset differ."""
-    for partition, replicas in assignment(world, topic).items():
-        key = TopicPartition(topic, partition)
-        logs = [world.brokers[each].log_manager.logs[key] for each in replicas]
+    for key, replicas in assignments(world).items():
+        there = [world.brokers[each].log_manager.logs.get(key) for each in replicas]
+        logs = [log for log in there if log is not None]
+        if len(logs) < len(there):
+            return False
         if len({log.log_end_offset for log in logs}) > 1:
             return False
-        found = [content(log) for log in logs]
+        start = max(log.log_start_offset for log in logs)
+        found = [{at: data for at, data in entries(log).items() if at >= start} for log in logs]
         assert all(each == found[0] for each in found), f"the replicas of {key} differ"
     return True
+
+
+def undeleted(world: SimulatedWorld, topic: str, starts: Mapping[int, int]) -> Iterator[str]:
+    """A line for each replica that has records which were deleted: those below ``starts``, by
+    partition."""
+    for (name, partition), replicas in assignments(world).items():
+        for number in replicas if name == topic else ():
+            log = world.brokers[number].log_manager.logs[TopicPartition(topic, partition)]
+            if log.first_offset < starts.get(partition, 0):
+                yield f"{topic}-{partition} on broker {number} begins at {log.first_offset}"
+
+
+def check_agreement(world: SimulatedWorld) -> None:
+    """Each two replicas that are there have the same below their high watermarks. Raises
+    AssertionError."""
+    for key in assignments(world):
+        known: dict[int, bytes] = {}
+        for broker in world.brokers.values():
+            for at, data in _committed(broker, key).items():
+                other = known.setdefault(at, data)
+                assert data == other, f"{key}: {broker.host} has another entry at {at}"
+
+
+def _committed(broker: SimulatedBroker, key: TopicPartition) -> dict[int, bytes]:
+    """The entries below the high watermark that a broker knows."""
+    replicas = None if broker.runtime.is_dead else broker.replicas
+    partition = None if replicas is None else replicas.partitions.get(key)
+    if partition is None or partition.log is None:
+        return {}
+    until = partition.high_watermark
+    return {at: data for at, data in entries(partition.log).items() if at < until}
+
+
+# Remains
+
+
+def leftovers(world: SimulatedWorld) -> list[str]:
+    """A line for each thing that is left of clients that have stopped, of requests, of deletions
+    and moves, in a cluster whose brokers have all started. None of them may stay."""
+    found = [*_nodes(world), *_deleted_files()]
+    found += [f"unrest in {each}" for each in topics(world) if not is_at_rest(world, each)]
+    for broker in world.brokers.values():
+        found += [*_requests(broker, [each.host for each in world.brokers.values()])]
+        found += _directories(world, broker)
+    return found
+
+
+def _nodes(world: SimulatedWorld) -> Iterator[str]:
+    sessions = world.sessions
+    for path in (znodes.DELETE_TOPICS, znodes.DELETE_REPLICAS, znodes.ISR_CHANGES):
+        for name in sessions.children(path):
+            yield f"the node {path}/{name}"
+    for path in (znodes.REASSIGN_PARTITIONS, znodes.PREFERRED_REPLICA_ELECTION):
+        if sessions.data(path) is not None:
+            yield f"the node {path}"
+    there = sorted(map(int, sessions.children(znodes.BROKER_IDS)))
+    if there != sorted(world.brokers):
+        yield f"the registrations {there}"
+    data = sessions.data(znodes.CONTROLLER)
+    if data is None or znodes.decode_controller(znodes.CONTROLLER, data).broker_id not in there:
+        yield "no live controller"
+
+
+def _requests(broker: SimulatedBroker, hosts: Collection[str]) -> Iterator[str]:
+    """The connections of clients, and requests that wait."""
+    for task in broker.runtime.process.tasks.values():
+        what, _, peer = task.name.partition(" ")
+        if what == "serve" and peer.rpartition(":")[0] not in hosts:
+            yield f"the task {task}, which waits for {task.waits_for}"
+    rooms = broker.rooms
+    assert rooms is not None, f"{broker.host} has no rooms"
+    replicas = rooms.storage.replicas
+    for purgatory in (replicas.produce_purgatory, replicas.fetch_purgatory):
+        if len(purgatory):
+            yield f"{len(purgatory)} requests that wait on {broker.host}"
+    for group in rooms.groups.coordinator.groups.values():
+        for member in group.members.values():
+            if member.join is not None or member.sync is not None:
+                yield f"a request of {member.id} on {broker.host}"
+
+
+def _directories(world: SimulatedWorld, broker: SimulatedBroker) -> Iterator[str]:
+    """Of partitions that the broker does not have, and those that are missing."""
+    there = {
+        name
+        for data in broker.config.log_dirs
+        for name in os.listdir(data)
+        if os.path.isdir(os.path.join(data, name)) and parse_log_name(name) is not None
+    }
+    due = {
+        f"{key.topic}-{key.partition}"
+        for key, replicas in assignments(world).items()
+        if broker.id in replicas
+    }
+    for name in sorted(there ^ due):
+        yield f"{'no' if name in due else 'the'} directory {name} on {broker.host}"
+
+
+def _deleted_files() -> list[str]:
+    """Files of disks that are open and deleted. Those of processes that died are closed with the
+    objects that they have left."""
+    found = _open_and_deleted()
+    if found:
+        gc.collect()
+        found = _open_and_deleted()
+    return found
+
+
+def _open_and_deleted() -> list[str]:
+    found = []
+    for number in os.listdir(_DESCRIPTORS):
+        try:
+            target = os.readlink(os.path.join(_DESCRIPTORS, number))
+        except OSError:  # that of the listing itself
+            continue
+        if "/disk" in target and target.endswith("(deleted)"):
+            found.append(f"a descriptor of {target}")
+    return found

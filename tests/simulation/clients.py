@@ -1,187 +1,154 @@
-"""A producer and a consumer that speak the wire protocol, and the ledger of what they know.
+"""A client that speaks the wire protocol and goes on through every fault.
 
-Both go on through every fault: an answer that is an error, or none, means to ask for the leader
-again. They raise AssertionError as soon as they see what must never happen.
+An answer that is an error, or none, means to ask for the leader again.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kafka08.errors import KafkaError, ProtocolError
-from kafka08.message.sets import encode_set, iter_messages
 from kafka08.network.channel import Channel
-from kafka08.protocol.schemas import (
-    FetchPartition,
-    FetchRequest,
-    FetchTopic,
-    MetadataRequest,
-    ProducePartition,
-    ProduceRequest,
-    ProduceTopic,
-)
+from kafka08.protocol.schemas import MetadataRequest
+from tests.simulation.ledger import Ledger
 from tests.simulation.runtime import SimulatedRuntime
 from tests.simulation.scheduler import SimulatedTask
+from tests.simulation.sessions import SimulatedSessions
 
 PORT = 9092
 _PAUSE_SECONDS = 0.1
-_TIMEOUT_MS = 3_000
-_FETCH_BYTES = 4_000
 _REFRESH = 0.02
+_METADATA_VERSION = 7
+"""The first with leader epochs."""
 
 
-class MessagePlace(NamedTuple):
-    """Of a message."""
+class Seat(NamedTuple):
+    """Where a client is: its process, the hosts of the brokers, ZooKeeper; the topic that all use,
+    and what they know of it."""
 
-    partition: int
-    offset: int
-
-
-class Ledger:
-    """The acknowledged and the seen values, by place. ``sent``: how many values there were."""
-
-    def __init__(self) -> None:
-        self.acknowledged: dict[MessagePlace, bytes] = {}
-        self.seen: dict[MessagePlace, bytes] = {}
-        self.sent = 0
-
-    def acknowledge(self, place: MessagePlace, value: bytes) -> None:
-        other = self.acknowledged.setdefault(place, value)
-        assert other == value, f"{place} was acknowledged for {other!r} and for {value!r}"
-        self._agree(place)
-
-    def see(self, place: MessagePlace, value: bytes) -> None:
-        other = self.seen.setdefault(place, value)
-        assert other == value, f"{place} was seen as {other!r} and is {value!r} now"
-        self._agree(place)
-
-    def _agree(self, place: MessagePlace) -> None:
-        acknowledged, seen = self.acknowledged.get(place), self.seen.get(place)
-        assert acknowledged is None or seen is None or acknowledged == seen, (
-            f"{place} was acknowledged for {acknowledged!r} and is {seen!r}"
-        )
-
-    @property
-    def lost(self) -> dict[MessagePlace, bytes]:
-        """The acknowledged values that have not been seen."""
-        return {each: value for each, value in self.acknowledged.items() if each not in self.seen}
+    runtime: SimulatedRuntime
+    hosts: Sequence[str]
+    sessions: SimulatedSessions
+    topic: str
+    ledger: Ledger
 
 
 class WireClient:
-    """Knows leaders and has connections. ``stopping`` ends its loop."""
+    """Knows the leaders of a topic and their epochs, and has connections. ``stopping`` ends its
+    loop, as soon as nothing ``is_open``. ``is_calm``: faults have ended.
+    ``connections``: how many it has made to each host."""
 
-    def __init__(
-        self, runtime: SimulatedRuntime, hosts: Sequence[str], topic: str, ledger: Ledger
-    ) -> None:
+    timeout_ms = 3_000
+    """Of connecting, and of each wait for an answer."""
+
+    def __init__(self, seat: Seat) -> None:
         self.stopping = False
-        self._runtime = runtime
-        self._rng = runtime.scheduler.rng
-        self._hosts = list(hosts)
-        self._topic = topic
-        self._ledger = ledger
-        self._leaders: dict[int, str] = {}
+        self.is_calm = False
+        self.seat = seat
+        self.topic = seat.topic
+        self.ledger = seat.ledger
+        self.runtime = seat.runtime
+        self.rng = seat.runtime.scheduler.rng
+        self.hosts = list(seat.hosts)
+        self.leaders: dict[int, str] = {}
+        self.epochs: dict[int, int] = {}
         self._knows_all = False
         self._channels: dict[str, Channel] = {}
+        self.connections: Counter[str] = Counter()
+        self._calm: dict[str, bool] = {}
         self._task: SimulatedTask | None = None
 
     def start(self) -> None:
-        self._task = self._runtime.spawn("loop", self.run)
+        self._task = self.runtime.spawn("loop", self.run)
 
     @property
     def has_stopped(self) -> bool:
         return self._task is not None and self._task.has_ended
 
-    def call(self, host: str, request: object) -> Any:
-        """Raises OSError and ProtocolError, as Channel does."""
+    @property
+    def is_open(self) -> bool:
+        """Whether it has begun what it must end."""
+        return False
+
+    def check(self) -> None:
+        """Asked when all clients have stopped, and consumers have seen everything. Raises
+        AssertionError."""
+
+    def note(self, what: str) -> None:
+        """Put a line into the trace."""
+        self.runtime.scheduler.note(what)
+
+    def call(self, host: str, request: object, version: int | None = None) -> Any:
+        """Raises OSError and ProtocolError, as Channel does; AssertionError if the request is not
+        answered over a connection that was made after faults have ended."""
         if host not in self._channels:
             self._channels[host] = Channel(
-                host, PORT, client_id="client", timeout_ms=_TIMEOUT_MS, runtime=self._runtime
+                host,
+                PORT,
+                client_id=self.runtime.name,
+                timeout_ms=self.timeout_ms,
+                runtime=self.runtime,
             )
-        return self._channels[host].call(request)
+        channel = self._channels[host]
+        if not channel.connected:
+            self.connections[host] += 1
+            self._calm[host] = self.is_calm
+        try:
+            return channel.call(request, version)
+        except TimeoutError:
+            assert not self._calm[host], f"{host} does not answer {request}"
+            raise
+
+    def any_host(self) -> str:
+        return self.rng.choice(self.hosts)
+
+    def any_partition(self) -> int:
+        """Of those with a known leader."""
+        return self.rng.choice(sorted(self.leaders))
 
     def _find_leaders(self) -> None:
         """Ask a broker. Raises as ``call``."""
-        response = self.call(self._rng.choice(self._hosts), MetadataRequest([self._topic]))
+        request = MetadataRequest([self.topic])
+        response = self.call(self.any_host(), request, _METADATA_VERSION)
         hosts = {each.node_id: each.host for each in response.brokers}
         (topic,) = response.topics
-        self._leaders = {
-            each.partition: hosts[each.leader] for each in topic.partitions if each.leader in hosts
-        }
-        self._knows_all = 0 < len(self._leaders) == len(topic.partitions)
+        led = [each for each in topic.partitions if each.leader in hosts]
+        self.leaders = {each.partition: hosts[each.leader] for each in led}
+        self.epochs = {each.partition: each.leader_epoch for each in led}
+        self._knows_all = 0 < len(self.leaders) == len(topic.partitions)
 
-    def _forget_leaders(self) -> None:
-        self._leaders.clear()
+    def forget_leaders(self) -> None:
+        self.leaders.clear()
         self._knows_all = False
+
+    def failed(self, what: str, code: int) -> None:
+        """An answer has this error."""
+        self.note(f"{what}: error {code}")
+        self.forget_leaders()
 
     def run(self) -> None:
         """Work until ``stopping``."""
-        while not self.stopping:
+        while not self.stopping or self.is_open:
             try:
                 # Brokers that have just started may not know of all partitions.
-                if not self._knows_all or self._rng.random() < _REFRESH:
+                if not self._knows_all or self.rng.random() < _REFRESH:
                     self._find_leaders()
-                if self._leaders:
+                if self.leaders:
                     self.work()
             except (OSError, ProtocolError, KafkaError) as error:
-                self._runtime.scheduler.note(f"fails: {error!r}")
-                self._forget_leaders()
-            if not self._leaders:
-                self._runtime.sleep(_PAUSE_SECONDS)
+                self.note(f"fails: {error!r}")
+                self.forget_leaders()
+            if not self.leaders:
+                self.runtime.sleep(_PAUSE_SECONDS)
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """Close all connections."""
         for channel in self._channels.values():
             channel.close()
 
     def work(self) -> None:
+        """Some requests. Raises as ``call``."""
         raise NotImplementedError
-
-
-class WireProducer(WireClient):
-    """Sends a few messages at a time, with acks -1."""
-
-    def work(self) -> None:
-        partition = self._rng.choice(sorted(self._leaders))
-        values = [b"%d" % (self._ledger.sent + at) for at in range(self._rng.randint(1, 4))]
-        self._ledger.sent += len(values)
-        data = memoryview(bytearray(encode_set([(None, value) for value in values], 0, 0)))
-        topic = ProduceTopic(self._topic, [ProducePartition(partition, data)])
-        response = self.call(self._leaders[partition], ProduceRequest(-1, 1_000, [topic]))
-        answer = response.topics[0].partitions[0]
-        if answer.error:
-            self._runtime.scheduler.note(f"partition {partition}: error {answer.error}")
-            self._forget_leaders()
-            return
-        for at, value in enumerate(values):
-            self._ledger.acknowledge(MessagePlace(partition, answer.base_offset + at), value)
-        self._runtime.sleep(self._rng.randrange(50) / 1000)
-
-
-class WireConsumer(WireClient):
-    """Reads all partitions from their start, each from its leader. ``positions``: what it reads
-    next; ``ends``: the high watermarks that it was told last."""
-
-    def __init__(
-        self, runtime: SimulatedRuntime, hosts: Sequence[str], topic: str, ledger: Ledger
-    ) -> None:
-        super().__init__(runtime, hosts, topic, ledger)
-        self.positions: dict[int, int] = {}
-        self.ends: dict[int, int] = {}
-
-    def work(self) -> None:
-        partition = self._rng.choice(sorted(self._leaders))
-        position = self.positions.setdefault(partition, 0)
-        asked = FetchTopic(self._topic, [FetchPartition(partition, position, _FETCH_BYTES)])
-        response = self.call(self._leaders[partition], FetchRequest(-1, 100, 1, [asked]))
-        answer = response.topics[0].partitions[0]
-        if answer.error:
-            self._runtime.scheduler.note(f"partition {partition}: error {answer.error}")
-            self._forget_leaders()
-            return
-        self.ends[partition] = answer.high_watermark
-        for message in iter_messages(bytes(answer.message_set)):
-            if message.offset < position:
-                continue
-            assert message.offset == position, f"a gap from {position} to {message.offset}"
-            assert position < answer.high_watermark, f"{position} is above the high watermark"
-            self._ledger.see(MessagePlace(partition, position), message.value or b"")
-            position += 1
-        self.positions[partition] = position

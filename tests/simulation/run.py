@@ -17,15 +17,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafka08.admin import create_topic_with_assignment
-from tests.simulation import checks
+from tests.simulation import checks, loads
 from tests.simulation.broker import SimulatedBroker
-from tests.simulation.clients import Ledger, WireClient, WireConsumer, WireProducer
+from tests.simulation.loads import Clients
 from tests.simulation.scheduler import SECOND, Trace
+from tests.simulation.watch import Watchman
 from tests.simulation.world import SimulatedWorld
 
 TOPIC = "t"
 PARTITIONS = 2
 _PATIENCE_SECONDS = 120
+_CALM_SECONDS = 5.0
+_COMPARED_EVERY = 5
+"""After so many faults the logs of all replicas are compared."""
 _FAULTS = {
     "kill": 3,
     "kill_at_a_change": 4,
@@ -39,10 +43,14 @@ _FAULTS = {
 
 
 class RunOutcome(NamedTuple):
-    """``steps``: of tasks; ``seconds``: virtual time; ``faults``: how often each came."""
+    """Messages ``acknowledged`` by the isr, ``hoped``: by the leader alone, ``dashed``: those of
+    them that were lost. ``steps``: of tasks; ``seconds``: virtual time; ``faults``: how often each
+    came."""
 
     hash: str
     acknowledged: int
+    hoped: int
+    dashed: int
     seen: int
     steps: int
     seconds: float
@@ -56,8 +64,8 @@ class SimulatedRun:
         self, directory: Path, seed: int, *, count: int, trace: Trace | None = None
     ) -> None:
         self.world = SimulatedWorld(directory, seed, count=count, trace=trace)
-        self.ledger = Ledger()
         self.faults: Counter[str] = Counter()
+        self.clients = Clients(self.world, TOPIC, [])
         self._rng = self.world.scheduler.rng
         self._choices = [name for name, weight in _FAULTS.items() for _ in range(weight)]
 
@@ -71,10 +79,13 @@ class SimulatedRun:
         except Exception as error:
             alive = [each.runtime.process for each in self.world.brokers.values()]
             raise AssertionError(f"{error!r}\n{scheduler.describe(*alive)}") from error
+        ledger = self.clients.ledger
         return RunOutcome(
             scheduler.trace.hash,
-            len(self.ledger.acknowledged),
-            len(self.ledger.seen),
+            len(ledger.acknowledged),
+            len(ledger.hoped),
+            ledger.dashed,
+            len(ledger.seen),
             scheduler.steps,
             scheduler.now / SECOND,
             dict(sorted(self.faults.items())),
@@ -82,24 +93,40 @@ class SimulatedRun:
 
     def _run(self, faults: int) -> None:
         world = self.world
+        world.scheduler.look = Watchman(world).look
         world.start()
         self.create_topic(world)
-        hosts = [each.host for each in world.brokers.values()]
-        producer = WireProducer(world.client("producer"), hosts, TOPIC, self.ledger)
-        consumer = WireConsumer(world.client("consumer"), hosts, TOPIC, self.ledger)
-        producer.start()
-        consumer.start()
-        self._await(lambda: len(self.ledger.acknowledged) > 10)
-        for _ in range(faults):
+        clients = self.clients = Clients(world, TOPIC, loads.drawn(world))
+        clients.start()
+        self._await(lambda: clients.are_under_way)
+        for number in range(faults):
             world.scheduler.run_for(self._rng.choice((0.05, 0.5, 5.0)) * self._rng.random())
             self._fault()
+            if number % _COMPARED_EVERY == 0:
+                checks.check_agreement(world)
         self.settle()
-        self._stop_client(producer)
-        self._await(lambda: not self.ledger.lost)
-        self._stop_client(consumer)
-        self._await(lambda: checks.is_replicated(world, TOPIC))
+        clients.calm_down()
+        world.scheduler.run_for(_CALM_SECONDS)
+        clients.stop()
+        self._await(lambda: clients.have_stopped)
+        clients.check()
+        self._await_nothing_left()
+        self._await(lambda: checks.is_replicated(world))
+        checks.check_agreement(world)
         for broker in world.brokers.values():
             self._stop(broker)
+        self._await(lambda: not world.sessions.ensemble.tree.ephemerals)
+
+    def _await_nothing_left(self) -> None:
+        for _ in range(_PATIENCE_SECONDS):
+            left = checks.leftovers(self.world)
+            if not left:
+                starts = self.clients.ledger.starts
+                left += checks.undeleted(self.world, TOPIC, starts)
+            if not left:
+                return
+            self.world.scheduler.run_for(1.0)
+        raise AssertionError(f"there is still: {', '.join(left)}")
 
     def _await(self, done: Callable[[], bool]) -> None:
         self.world.scheduler.run(done, seconds=_PATIENCE_SECONDS)
@@ -121,10 +148,6 @@ class SimulatedRun:
 
         task = runtime.spawn("create", create)
         world.scheduler.run(lambda: task.has_ended, seconds=_PATIENCE_SECONDS)
-
-    def _stop_client(self, client: WireClient) -> None:
-        client.stopping = True
-        self._await(lambda: client.has_stopped)
 
     def _stop(self, broker: SimulatedBroker) -> None:
         """Nothing of it may stay at work."""

@@ -127,6 +127,9 @@ class SimulatedTask:
         return f"{self.process.name}/{self.name}#{self.number}"
 
 
+def _look_away(task: SimulatedTask | None) -> None: ...
+
+
 def _number(task: SimulatedTask) -> int:
     return task.number
 
@@ -140,6 +143,8 @@ class Scheduler:
         self.now = 0
         self.trace = trace or Trace()
         self.current: SimulatedTask | None = None
+        # Called after each step, with its task, and after each planned call.
+        self.look: Callable[[SimulatedTask | None], object] = _look_away
         self.steps = 0
         self._main = greenlet.getcurrent()
         # By number: a set may wake tasks in an order that does not come from the seed.
@@ -296,6 +301,7 @@ class Scheduler:
         if self._error is not None:
             error, self._error = self._error, None
             raise error
+        self.look(task)
         return True
 
     def _fire(self) -> None:
@@ -304,6 +310,7 @@ class Scheduler:
             act = heapq.heappop(timers)[2].act
             if act is not None:
                 act()
+                self.look(None)
 
     def _move_on(self, until: int | None) -> bool:
         timers = self._timers

@@ -49,3 +49,8 @@ class SimulatedSessions:
         """Of a node, None if it does not exist; as ZooKeeper has it now."""
         node = self.ensemble.tree.nodes.get(path)
         return None if node is None else node.data
+
+    def children(self, path: str) -> list[str]:
+        """The names of a node's children, none if it does not exist; as ZooKeeper has it now."""
+        node = self.ensemble.tree.nodes.get(path)
+        return [] if node is None else list(node.children)

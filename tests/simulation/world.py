@@ -24,6 +24,8 @@ from tests.simulation.sessions import SimulatedSessions
 
 SETTINGS = {
     "controlled.shutdown.retry.backoff.ms": "100",
+    "group.initial.rebalance.delay.ms": "200",
+    "group.min.session.timeout.ms": "1000",
     "log.cleaner.enable": "false",  # compacts in processes of its own
     "log.index.size.max.bytes": "1024",
     "log.rebuilt.sets.bytes": "0",  # rebuilds in processes of its own

@@ -1,0 +1,98 @@
+"""The clients of a run: a table of kinds, of which the seed draws some."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from tests.simulation.admin_load import Admin
+from tests.simulation.clients import Seat, WireClient
+from tests.simulation.commits import Committer, ZooKeeperCommitter
+from tests.simulation.connector_load import ConnectorMember
+from tests.simulation.consumers import WireConsumer
+from tests.simulation.group_load import GroupMember
+from tests.simulation.ledger import Ledger
+from tests.simulation.producers import IdempotentProducer, LeaderAcksProducer, WireProducer
+from tests.simulation.world import SimulatedWorld
+
+
+class Load(NamedTuple):
+    """Clients of one kind. ``chance``: of being drawn; those that read stop after the others, when
+    all has been read."""
+
+    kind: type[WireClient]
+    chance: float
+    reads: bool = False
+
+
+LOADS = {
+    "producer": Load(WireProducer, 1.0),
+    "consumer": Load(WireConsumer, 1.0, reads=True),
+    "producer2": Load(WireProducer, 0.4),
+    "consumer2": Load(WireConsumer, 0.6, reads=True),
+    "consumer3": Load(WireConsumer, 0.3, reads=True),
+    "leader-acks": Load(LeaderAcksProducer, 0.5),
+    "idempotent": Load(IdempotentProducer, 0.5),
+    "idempotent2": Load(IdempotentProducer, 0.2),
+    "committer": Load(Committer, 0.5),
+    "zk-committer": Load(ZooKeeperCommitter, 0.3),
+    "member": Load(GroupMember, 0.5),
+    "member2": Load(GroupMember, 0.5),
+    "member3": Load(GroupMember, 0.3),
+    "zk-member": Load(ConnectorMember, 0.4),
+    "zk-member2": Load(ConnectorMember, 0.4),
+    "admin": Load(Admin, 0.4),
+}
+"""By name, which is also that of the client's host."""
+
+
+def drawn(world: SimulatedWorld) -> list[str]:
+    """The names of some loads, as the seed picks them."""
+    rng = world.scheduler.rng
+    return [name for name, load in LOADS.items() if rng.random() < load.chance]
+
+
+class Clients:
+    """The clients of these loads, and what they know of the messages of ``topic``."""
+
+    def __init__(self, world: SimulatedWorld, topic: str, names: Collection[str]) -> None:
+        self.ledger = Ledger()
+        self._clients: dict[str, WireClient] = {}
+        hosts = [each.host for each in world.brokers.values()]
+        for name in names:
+            world.scheduler.note(name, "load")
+            seat = Seat(world.client(name), hosts, world.sessions, topic, self.ledger)
+            self._clients[name] = LOADS[name].kind(seat)
+
+    def _all(self, *, reading: bool) -> Iterator[WireClient]:
+        return (each for name, each in self._clients.items() if LOADS[name].reads == reading)
+
+    def start(self) -> None:
+        for client in self._clients.values():
+            client.start()
+
+    @property
+    def are_under_way(self) -> bool:
+        return len(self.ledger.acknowledged) > 10
+
+    def calm_down(self) -> None:
+        """Faults have ended."""
+        for client in self._clients.values():
+            client.is_calm = True
+
+    def stop(self) -> None:
+        """Begin to end them; asked again and again, ``have_stopped`` ends those that read."""
+        for client in self._all(reading=False):
+            client.stopping = True
+
+    @property
+    def have_stopped(self) -> bool:
+        if all(each.has_stopped for each in self._all(reading=False)) and not self.ledger.lost:
+            for client in self._all(reading=True):
+                client.stopping = True
+        return all(each.has_stopped for each in self._clients.values())
+
+    def check(self) -> None:
+        """The checks of all clients when they have stopped. Raises AssertionError."""
+        for client in self._clients.values():
+            client.check()

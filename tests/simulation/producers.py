@@ -1,0 +1,148 @@
+"""Clients that produce: all formats and codecs, with acks of the isr or of the leader alone, and
+idempotent ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafka08.errors import NO_ERROR, LaterCode
+from kafka08.message.batch import RECORDS_AT, encode_batch, header_of
+from kafka08.message.compression import GZIP, LZ4, NONE, SNAPPY, compress
+from kafka08.message.entry import encode_entry
+from kafka08.message.sets import encode_set
+from kafka08.producer.encoding import encode_headers, encode_records
+from kafka08.protocol.later_schemas import InitProducerIdRequest
+from kafka08.protocol.schemas import (
+    ProducePartition,
+    ProducePartitionResponse,
+    ProduceRequest,
+    ProduceTopic,
+)
+from tests.simulation.clients import Seat, WireClient
+from tests.simulation.ledger import HEADER, MessagePlace, key_of, time_of
+
+CODECS = (NONE, NONE, GZIP, SNAPPY, LZ4)
+_ACKS_TIMEOUT_MS = 1_000
+_LATER_VERSIONS = (3, 5, 7, 8)
+_VERSIONS = (0, 0, 1, 2, *_LATER_VERSIONS)
+_LOST_SEQUENCE = (LaterCode.OUT_OF_ORDER_SEQUENCE_NUMBER, LaterCode.INVALID_PRODUCER_EPOCH, 59)
+
+
+def encoded(values: Sequence[bytes], version: int, codec: int) -> bytes:
+    """The set with these values, in the format that a Produce request of this version carries."""
+    keys = [key_of(value) for value in values]
+    times = [time_of(value) for value in values]
+    if version < 2:
+        return encode_set(zip(keys, values, strict=True), codec)
+    if version > 2:
+        headers = [encode_headers([(HEADER, value)]) for value in values]
+        return encode_records(values, keys, times, headers, codec)
+    rows = enumerate(zip(keys, values, times, strict=True))
+    inner = b"".join([encode_entry(k, v, at, timestamp=time) for at, (k, v, time) in rows])
+    if codec == NONE:
+        return inner
+    wrapped = compress(codec, inner, magic=1)
+    return encode_entry(None, wrapped, len(values) - 1, codec, timestamp=max(times))
+
+
+class WireProducer(WireClient):
+    """Sends a few messages at a time, in one version and codec. With ``acks`` 1 they may be
+    lost."""
+
+    acks = -1
+    versions: Sequence[int] = _VERSIONS
+
+    def __init__(self, seat: Seat) -> None:
+        super().__init__(seat)
+        self.version = self.rng.choice(self.versions)
+        self.codec = self.rng.choice(CODECS)
+
+    def send(self, partition: int, data: bytes) -> ProducePartitionResponse:
+        """The answer of the leader. Raises as ``call``."""
+        sent = ProducePartition(partition, memoryview(bytearray(data)))
+        request = ProduceRequest(self.acks, _ACKS_TIMEOUT_MS, [ProduceTopic(self.topic, [sent])])
+        response = self.call(self.leaders[partition], request, self.version)
+        answer: ProducePartitionResponse = response.topics[0].partitions[0]
+        return answer
+
+    def pause(self) -> None:
+        self.runtime.sleep(self.rng.randrange(50) / 1000)
+
+    def work(self) -> None:
+        partition = self.any_partition()
+        values = self.ledger.new_values(self.rng.randint(1, 4))
+        answer = self.send(partition, encoded(values, self.version, self.codec))
+        if answer.error != NO_ERROR:
+            self.failed(f"partition {partition}", answer.error)
+            return
+        learn = self.ledger.acknowledge if self.acks == -1 else self.ledger.hope
+        for at, value in enumerate(values):
+            learn(MessagePlace(partition, answer.base_offset + at), value)
+        self.pause()
+
+
+class LeaderAcksProducer(WireProducer):
+    """With acks 1."""
+
+    acks = 1
+
+
+class IdempotentProducer(WireProducer):
+    """Sends each batch until it is acknowledged. One is under way at a time, so a leader that has
+    all that was acknowledged never misses one before it."""
+
+    versions = _LATER_VERSIONS
+
+    def __init__(self, seat: Seat) -> None:
+        super().__init__(seat)
+        self._identity: tuple[int, int] | None = None
+        self._sent: dict[int, list[bytes]] = {}
+        self._batch: tuple[int, list[bytes]] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._batch is not None
+
+    def work(self) -> None:
+        if self._identity is None:
+            self._identify()
+            return
+        if self._batch is None:
+            partition = self.any_partition()
+            self._batch = partition, self.ledger.new_values(self.rng.randint(1, 4))
+        partition, values = self._batch
+        if partition not in self.leaders:
+            self.forget_leaders()
+            return
+        known = self._sent.setdefault(partition, [])
+        answer = self.send(partition, self._encoded(values, self._identity, len(known)))
+        if answer.error != NO_ERROR:
+            what = f"{values[0]!r} of partition {partition}"
+            assert answer.error not in _LOST_SEQUENCE, f"{what}: error {answer.error}"
+            self.failed(what, answer.error)
+            return
+        known += values
+        self._batch = None
+        if answer.base_offset >= 0:
+            for at, value in enumerate(values):
+                self.ledger.acknowledge(MessagePlace(partition, answer.base_offset + at), value)
+        self.pause()
+
+    def _identify(self) -> None:
+        answer = self.call(self.any_host(), InitProducerIdRequest(None, 1000), 0)
+        if answer.error != NO_ERROR:
+            self.failed("no producer id", answer.error)
+            return
+        self.ledger.name_producer(answer.producer_id)
+        self._identity = answer.producer_id, answer.producer_epoch
+
+    def _encoded(self, values: list[bytes], identity: tuple[int, int], sequence: int) -> bytes:
+        data = encoded(values, self.version, self.codec)
+        producer, epoch = identity
+        header = header_of(data)._replace(
+            producer_id=producer, producer_epoch=epoch, base_sequence=sequence
+        )
+        return encode_batch(header, data[RECORDS_AT:])
+
+    def check(self) -> None:
+        self.ledger.check_order(self._sent)
