@@ -96,8 +96,11 @@ OWN = {
         "is out of range: the log has",
         "raise fetch.message.max.bytes",
     ],
-    "kafka08/spark/source_options.py": ["which is not supported", "is unknown"],
-    "kafka08/spark/source_plan.py": ["no such topic", "set failOnDataLoss to false to continue"],
+    "kafka08/spark/structured/source_options.py": ["which is not supported", "is unknown"],
+    "kafka08/spark/structured/source_plan.py": [
+        "no such topic",
+        "set failOnDataLoss to false to continue",
+    ],
     "zk/client.py": ["Unable to connect to zookeeper server within timeout:"],
     "zk/registry.py": ["A broker is already registered on the path"],
 }

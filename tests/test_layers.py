@@ -67,7 +67,7 @@ PLACES = {
     "kazoo": ("zk",),
     "prometheus_client": ("metrics.exposition", "lag", "console", "rest", "tools.mirror.page"),
     "h11": ("network.http",),
-    "pyspark": ("spark", "connect.spark_database"),
+    "pyspark": ("spark", "connect.spark_database", "connect.spark_session"),
     "docker": (),
 }
 

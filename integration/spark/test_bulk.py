@@ -29,8 +29,8 @@ from pyspark.sql import SparkSession
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.spark import bulk
 from kafka08.spark.errors import DataLossError
+from kafka08.spark.files.run_history import HISTORY, RunConflictError, RunHistory
 from kafka08.spark.params import SourceParams, endpoints_in
-from kafka08.spark.run_history import HISTORY, RunConflictError, RunHistory
 
 pytestmark = SPARK_WARNINGS
 PROPS = {

@@ -42,8 +42,8 @@ from kafka08.spark import direct as direct_module
 from kafka08.spark import dstream, rdd
 from kafka08.spark.dstream import KafkaUtils, OffsetRange, TopicAndPartition
 from kafka08.spark.errors import JobError, UnreachableError
-from kafka08.spark.hadoop import HadoopFiles
-from kafka08.spark.offset_log import OffsetLog
+from kafka08.spark.files.hadoop import HadoopFiles
+from kafka08.spark.files.offset_log import OffsetLog
 from kafka08.spark.planner import Range
 
 pytestmark = SPARK_WARNINGS

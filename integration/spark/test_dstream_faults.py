@@ -50,7 +50,7 @@ from kafka08.producer.config import ProducerConfig
 from kafka08.producer.event_handler import KeyedMessage
 from kafka08.producer.producer import Producer
 from kafka08.spark.dstream import KafkaUtils, OffsetRange
-from kafka08.spark.offset_log import DIRECTORY
+from kafka08.spark.files.offset_log import DIRECTORY
 
 pytestmark = [pytest.mark.slow, *SPARK_WARNINGS]
 JOBS = Path(__file__).parent / "jobs"

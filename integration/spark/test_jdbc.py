@@ -24,8 +24,8 @@ from kafka08.connect.database import DatabaseError, Query, TableChange
 from kafka08.connect.interface import ConnectError, Context, RetriableError, SinkRecord
 from kafka08.connect.jdbc import JdbcSinkTask, JdbcSourceTask
 from kafka08.connect.spark_database import SparkDatabase
+from kafka08.connect.spark_session import session
 from kafka08.runtime import ThreadRuntime
-from kafka08.spark.sessions import session
 
 pytestmark = SPARK_WARNINGS
 SPARK = {

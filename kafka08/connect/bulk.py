@@ -9,9 +9,9 @@ import logging
 from collections.abc import Mapping
 
 from kafka08.connect.interface import ConnectError, JobConnector, JobTask
+from kafka08.connect.spark_session import session
 from kafka08.settings.settings import LIST, LONG, dotted
 from kafka08.spark.bulk import UnloadOptions, unload
-from kafka08.spark.sessions import session
 
 logger = logging.getLogger("kafka08.connect.bulk")
 

@@ -28,7 +28,7 @@ from kafka08.connect.interface import (
     SourceTask,
 )
 from kafka08.settings.settings import Settings, dotted
-from kafka08.spark.offset_log import replace_file
+from kafka08.spark.files.offset_log import replace_file
 
 logger = logging.getLogger("org.apache.kafka.connect.file.FileStreamSourceTask")
 

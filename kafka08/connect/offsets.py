@@ -16,7 +16,7 @@ from pathlib import Path
 from kafka08.connect.interface import Place
 from kafka08.errors import ConfigError
 from kafka08.runtime import Lock
-from kafka08.spark.offset_log import replace_file
+from kafka08.spark.files.offset_log import replace_file
 
 OPTION = "offset.storage.file.filename"
 

@@ -31,9 +31,9 @@ from pyspark.sql.types import (
 
 from kafka08.connect.database import DatabaseError, Query, Row, TableChange, quoted, table_name
 from kafka08.connect.interface import ConnectError, Value
+from kafka08.connect.spark_session import session
 from kafka08.spark.errors import JobError
-from kafka08.spark.hadoop import Java
-from kafka08.spark.sessions import session
+from kafka08.spark.files.hadoop import Java
 
 TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 _SIZED = re.compile(r"(N?VAR)?CHAR2?|CHARACTER( VARYING)?|BPCHAR|NVARCHAR2?", re.IGNORECASE)

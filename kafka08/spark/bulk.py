@@ -32,10 +32,10 @@ from kafka08.progress import Progress
 from kafka08.runtime import Runtime, Scheduler, ThreadRuntime
 from kafka08.settings.settings import Settings, dotted, one_of
 from kafka08.spark.errors import DataLossError
+from kafka08.spark.files.run_history import Run, RunHistory
 from kafka08.spark.params import SourceParams, endpoints_in
 from kafka08.spark.planner import Range, split_ranges, split_total
 from kafka08.spark.rdd import Elements, make_rdd
-from kafka08.spark.run_history import Run, RunHistory
 from kafka08.spark.values import KafkaMessageAndMetadata, utf8_decoder
 
 T = TypeVar("T")

@@ -28,10 +28,10 @@ from pyspark.sql.types import (
 )
 
 from kafka08.errors import ConfigError
-from kafka08.spark.sink import BatchWriter, StreamWriter
-from kafka08.spark.sink_options import sink_options
-from kafka08.spark.source import BatchReader, SourceStreamReader
-from kafka08.spark.source_options import SourceOptions, source_options, wants_headers
+from kafka08.spark.structured.sink import BatchWriter, StreamWriter
+from kafka08.spark.structured.sink_options import sink_options
+from kafka08.spark.structured.source import BatchReader, SourceStreamReader
+from kafka08.spark.structured.source_options import SourceOptions, source_options, wants_headers
 
 FORMAT = "kafka08"
 COLUMNS = StructType(

@@ -14,9 +14,9 @@ from pyspark.streaming import StreamingContext
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import KafkaError
-from kafka08.spark import contexts
+from kafka08.spark.driver import contexts
 from kafka08.spark.errors import RangeNotAvailableError
-from kafka08.spark.offset_log import OffsetLog
+from kafka08.spark.files.offset_log import OffsetLog
 from kafka08.spark.offsets import behind
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range, cap_each, rate_limits

@@ -19,7 +19,7 @@ from pyspark.serializers import Serializer
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.message.entry import AnyMessage
-from kafka08.spark.hadoop import Java
+from kafka08.spark.files.hadoop import Java
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range
 from kafka08.spark.reader import RETRIES

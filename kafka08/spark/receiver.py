@@ -17,9 +17,9 @@ from kafka08.client.cluster import Endpoint
 from kafka08.client.security import ClientSecurity
 from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.config import ConsumerConfig
-from kafka08.spark import contexts
-from kafka08.spark.hadoop import Java
-from kafka08.spark.member import DriverMember, check_topics
+from kafka08.spark.driver import contexts
+from kafka08.spark.driver.member import DriverMember, check_topics
+from kafka08.spark.files.hadoop import Java
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range, split_total
 from kafka08.spark.rdd import Elements, PlannedRDD, make_rdd

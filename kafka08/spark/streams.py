@@ -20,9 +20,9 @@ from pyspark.streaming import DStream, StreamingContext, util
 from pyspark.streaming.dstream import TransformedDStream
 
 from kafka08.errors import ConfigError
-from kafka08.spark import contexts
-from kafka08.spark.backpressure import PidRateEstimator
-from kafka08.spark.hadoop import Java
+from kafka08.spark.driver import contexts
+from kafka08.spark.driver.backpressure import PidRateEstimator
+from kafka08.spark.files.hadoop import Java
 from kafka08.spark.planner import Range
 from kafka08.spark.rdd import Elements, PlannedRDD, planned_rdd
 from kafka08.spark.values import Element

@@ -10,9 +10,9 @@ from kafka08.common import TopicPartition
 from kafka08.message.sets import encode_set
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range
-from kafka08.spark.source_options import BOOTSTRAP, SourceOptions
-from kafka08.spark.source_plan import SourcePlanner
-from kafka08.spark.source_read import read_range
+from kafka08.spark.structured.source_options import BOOTSTRAP, SourceOptions
+from kafka08.spark.structured.source_plan import SourcePlanner
+from kafka08.spark.structured.source_read import read_range
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.spark.cluster import T, client_of, cluster_of

@@ -18,9 +18,9 @@ from kafka08.protocol import schemas
 from kafka08.spark import params
 from kafka08.spark.errors import DataLossError, UnreachableError
 from kafka08.spark.params import SourceParams
-from kafka08.spark.source import SourceStreamReader
-from kafka08.spark.source_options import BOOTSTRAP, SourceOptions
-from kafka08.spark.source_plan import SourcePlanner
+from kafka08.spark.structured.source import SourceStreamReader
+from kafka08.spark.structured.source_options import BOOTSTRAP, SourceOptions
+from kafka08.spark.structured.source_plan import SourcePlanner
 from tests.fakes.cluster import FakeCluster, connect
 from tests.fakes.runtime import FakeRuntime
 from tests.spark.cluster import ONE as BROKER

@@ -19,10 +19,11 @@ from pyspark import SparkContext
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
 from kafka08.message.sets import encode_set
-from kafka08.spark import contexts, direct
+from kafka08.spark import direct
 from kafka08.spark.direct import DirectPlanner
+from kafka08.spark.driver import contexts
 from kafka08.spark.errors import RangeNotAvailableError
-from kafka08.spark.offset_log import LocalFiles, OffsetLog
+from kafka08.spark.files.offset_log import LocalFiles, OffsetLog
 from kafka08.spark.offsets import LogOffsetReader
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from kafka08.errors import ConfigError
-from kafka08.spark import source_options as module
-from kafka08.spark.source_options import source_options
+from kafka08.spark.structured import source_options as module
+from kafka08.spark.structured.source_options import source_options
 
-TEXT = (Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
 BASE = {"kafka.bootstrap.servers": "one:9092", "subscribe": "t"}
 VALUES = {
     "assign": '{"t":[0]}',
@@ -58,7 +59,7 @@ def test_what_is_refused_is_refused_by_name(name: str) -> None:
 def test_settings_of_dstreams_are_those_of_the_code() -> None:
     section = TEXT.partition("### The direct stream")[2].partition("### The stream of a group")[0]
     code = "".join(
-        (Path(module.__file__).parent / name).read_text(encoding="utf-8")
+        (ROOT / "kafka08" / "spark" / name).read_text(encoding="utf-8")
         for name in ("direct.py", "params.py", "streams.py")
     )
     rows = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]

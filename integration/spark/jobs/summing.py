@@ -24,7 +24,7 @@ from pyspark.streaming import StreamingContext
 
 from integration.spark.support import spark_conf
 from kafka08.spark.dstream import KafkaUtils
-from kafka08.spark.offset_log import OffsetLog
+from kafka08.spark.files.offset_log import OffsetLog
 
 warnings.simplefilter("ignore")
 

@@ -20,7 +20,7 @@ from kafka08.runtime import Runtime
 from kafka08.spark.errors import DataLossError, naming
 from kafka08.spark.offsets import DOUBT_RETRIES, LogOffsetReader, behind, resolve
 from kafka08.spark.planner import Offsets, Range, lags, split_ranges, split_total
-from kafka08.spark.source_options import (
+from kafka08.spark.structured.source_options import (
     BOOTSTRAP,
     EARLIEST,
     ENDING,

@@ -17,8 +17,8 @@ from kafka08.spark.errors import (
     UnreachableError,
 )
 from kafka08.spark.planner import Range
-from kafka08.spark.source_options import SinceTime
-from kafka08.spark.source_plan import from_json, to_json
+from kafka08.spark.structured.source_options import SinceTime
+from kafka08.spark.structured.source_plan import from_json, to_json
 from tests.fakes.cluster import FakeCluster
 from tests.spark.cluster import T, put, refused, stamped
 from tests.spark.sources import LENIENT, ONE, OPTIONS, filled, planner_of

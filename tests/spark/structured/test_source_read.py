@@ -16,7 +16,7 @@ from kafka08.spark.errors import (
     MessageTooLargeForFetchError,
 )
 from kafka08.spark.planner import Range
-from kafka08.spark.source_options import SourceOptions
+from kafka08.spark.structured.source_options import SourceOptions
 from tests.fakes.cluster import FakeCluster
 from tests.spark.cluster import T, put
 from tests.spark.sources import LENIENT, ONE, OPTIONS, filled, read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.spark.backpressure import PidRateEstimator
+from kafka08.spark.driver.backpressure import PidRateEstimator
 
 
 def estimator(**kwargs: float) -> PidRateEstimator:

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from kafka08.errors import InvalidMessageError
 from kafka08.message.sets import encode_set, iter_messages
-from kafka08.spark.columns import SCHEMA, SCHEMA_WITH_HEADERS, record_batch
 from kafka08.spark.planner import Range
+from kafka08.spark.structured.columns import SCHEMA, SCHEMA_WITH_HEADERS, record_batch
 from tests.message.batches import batch, simple, timed, timed_wrapper
 
 TIME = datetime(2015, 10, 2, 12, 30, 1, 234000, timezone.utc)

@@ -22,9 +22,9 @@ from pyspark.sql.streaming.datasource import (
 
 from kafka08.common import Broker
 from kafka08.spark.planner import Offsets, Range
-from kafka08.spark.source_options import SourceOptions
-from kafka08.spark.source_plan import OffsetsJson, SourcePlanner, from_json, to_json
-from kafka08.spark.source_read import read_range
+from kafka08.spark.structured.source_options import SourceOptions
+from kafka08.spark.structured.source_plan import OffsetsJson, SourcePlanner, from_json, to_json
+from kafka08.spark.structured.source_read import read_range
 
 
 class PlannedRange(NamedTuple):

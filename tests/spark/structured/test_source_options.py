@@ -10,7 +10,7 @@ from kafka08.client.security import PLAIN
 from kafka08.common import TopicPartition
 from kafka08.errors import ConfigError
 from kafka08.security.jaas import PLAIN_MODULE
-from kafka08.spark.source_options import source_options
+from kafka08.spark.structured.source_options import source_options
 
 BASE = {"kafka.bootstrap.servers": "one:9092, two:9093"}
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -1,4 +1,4 @@
-"""The Spark session of a process, started when something first needs it."""
+"""The Spark session of a worker, started when a connector first needs it."""
 
 from __future__ import annotations
 

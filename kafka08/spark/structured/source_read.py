@@ -16,11 +16,11 @@ from kafka08.common import Broker
 from kafka08.errors import UnknownTopicOrPartitionError
 from kafka08.message.entry import BytesLike
 from kafka08.runtime import Runtime
-from kafka08.spark.columns import record_batch
 from kafka08.spark.errors import DataLossError, EndedEarlyError, naming
 from kafka08.spark.planner import Range
-from kafka08.spark.source_options import SourceOptions
-from kafka08.spark.source_plan import report_loss
+from kafka08.spark.structured.columns import record_batch
+from kafka08.spark.structured.source_options import SourceOptions
+from kafka08.spark.structured.source_plan import report_loss
 
 logger = logging.getLogger("kafka08.spark.source_read")
 

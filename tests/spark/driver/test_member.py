@@ -11,7 +11,7 @@ from kafka08.common import TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.errors import KafkaError
 from kafka08.message.sets import encode_set
-from kafka08.spark.member import DriverMember, check_topics
+from kafka08.spark.driver.member import DriverMember, check_topics
 from kafka08.spark.offsets import LogOffsetReader
 from kafka08.spark.planner import Range
 from tests.fakes.runtime import FakeRuntime

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import (
 
 from kafka08.errors import KafkaError, RequestTimedOutError
 from kafka08.producer.kafka_producer import KafkaProducer
-from kafka08.spark.sink_options import BOOTSTRAP, HEADERS, SinkOptions
+from kafka08.spark.structured.sink_options import BOOTSTRAP, HEADERS, SinkOptions
 
 logger = logging.getLogger("kafka08.spark.sink")
 

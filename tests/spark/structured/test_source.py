@@ -17,8 +17,8 @@ from kafka08.spark.errors import (
     DataLossError,
 )
 from kafka08.spark.planner import Range
-from kafka08.spark.source import SourceStreamReader
-from kafka08.spark.source_options import SourceOptions
+from kafka08.spark.structured.source import SourceStreamReader
+from kafka08.spark.structured.source_options import SourceOptions
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.spark.cluster import T, put

@@ -15,8 +15,8 @@ from pyspark import SparkContext
 from pyspark.streaming import StreamingContext
 from pyspark.streaming.listener import StreamingListener
 
-from kafka08.spark.hadoop import HadoopFiles, Java
-from kafka08.spark.offset_log import DIRECTORY, LocalFiles, OffsetLog
+from kafka08.spark.files.hadoop import HadoopFiles, Java
+from kafka08.spark.files.offset_log import DIRECTORY, LocalFiles, OffsetLog
 from kafka08.spark.planner import Range
 
 logger = logging.getLogger("kafka08.spark.contexts")

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from pyspark import SparkContext
 
-from kafka08.spark.offset_log import Files
+from kafka08.spark.files.offset_log import Files
 
 # An object of py4j, which finds attributes and methods by their names when they are used.
 Java: TypeAlias = Any

@@ -18,7 +18,7 @@ from pyspark import SparkContext
 
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
-from kafka08.spark.hadoop import HadoopFiles, Java
+from kafka08.spark.files.hadoop import HadoopFiles, Java
 from kafka08.spark.planner import Range
 
 VERSION = 1

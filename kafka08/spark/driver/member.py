@@ -23,9 +23,9 @@ from kafka08.consumer.group import GroupNodes, GroupView, share_of, zookeeper_se
 from kafka08.consumer.offset_store import OffsetStore
 from kafka08.errors import KafkaError
 from kafka08.runtime import Loop, Runtime
+from kafka08.spark.driver.progress import BatchProgress
 from kafka08.spark.offsets import LogOffsetReader
 from kafka08.spark.planner import Range
-from kafka08.spark.progress import BatchProgress
 from zk.client import SessionState
 from zk.znodes import STATIC, ConsumerRegistration
 

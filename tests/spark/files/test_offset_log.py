@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka08.errors import KafkaError
-from kafka08.spark.offset_log import LocalFiles, OffsetLog
+from kafka08.spark.files.offset_log import LocalFiles, OffsetLog
 from kafka08.spark.planner import Range
 
 RANGES = [Range("t", 0, 3, 9), Range("t", 1, 0, 0)]

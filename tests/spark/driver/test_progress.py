@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafka08.common import TopicPartition
+from kafka08.spark.driver.progress import BatchProgress
 from kafka08.spark.planner import Range
-from kafka08.spark.progress import BatchProgress
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 

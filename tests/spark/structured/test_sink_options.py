@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka08.errors import ConfigError
-from kafka08.spark.sink_options import sink_options
+from kafka08.spark.structured.sink_options import sink_options
 
 BASE = {"kafka.bootstrap.servers": "one:9092, two:9093"}
 COLUMNS = {

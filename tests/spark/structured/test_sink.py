@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from kafka08.errors import KafkaError
 from kafka08.producer.errors import MetadataTimeoutError
-from kafka08.spark import sink
-from kafka08.spark.sink import Written, send_all
-from kafka08.spark.sink_options import SinkOptions
+from kafka08.spark.structured import sink
+from kafka08.spark.structured.sink import Written, send_all
+from kafka08.spark.structured.sink_options import SinkOptions
 
 FAILURES = {"bad": KafkaError("no topic bad"), "late": MetadataTimeoutError("nothing of late")}
 
