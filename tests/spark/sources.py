@@ -10,7 +10,7 @@ from kafka08.common import TopicPartition
 from kafka08.message.sets import encode_set
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range
-from kafka08.spark.structured.source_options import BOOTSTRAP, SourceOptions
+from kafka08.spark.structured.source_options import BOOTSTRAP, SourceOptions, SourceSettings
 from kafka08.spark.structured.source_plan import SourcePlanner
 from kafka08.spark.structured.source_read import read_range
 from tests.fakes.cluster import FakeCluster
@@ -19,8 +19,14 @@ from tests.spark.cluster import T, client_of, cluster_of
 
 ONE = TopicPartition("t", 1)
 PARAMS = SourceParams((("h", 9092),), backoff_ms=100, option=BOOTSTRAP)
-OPTIONS = SourceOptions(PARAMS, topics=("t",), retries=2)
-LENIENT = OPTIONS._replace(fail_on_data_loss=False)
+OPTIONS = SourceOptions(PARAMS, SourceSettings(retries=2), topics=("t",))
+
+
+def with_settings(options: SourceOptions, **settings: object) -> SourceOptions:
+    return options._replace(settings=options.settings.replace(**settings))
+
+
+LENIENT = with_settings(OPTIONS, fail_on_data_loss=False)
 
 
 def messages(count: int, first: int = 0) -> bytes:
@@ -42,7 +48,7 @@ def read(
     cluster: FakeCluster, wanted: Range, timestamp_ms: int = 0, options: SourceOptions = OPTIONS
 ) -> Iterator[pa.RecordBatch]:
     return read_range(
-        options._replace(retries=1),
+        with_settings(options, retries=1),
         wanted,
         timestamp_ms=timestamp_ms,
         cluster=client_of(cluster),

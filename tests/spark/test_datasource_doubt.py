@@ -19,18 +19,19 @@ from kafka08.spark import params
 from kafka08.spark.errors import DataLossError, UnreachableError
 from kafka08.spark.params import SourceParams
 from kafka08.spark.structured.source import SourceStreamReader
-from kafka08.spark.structured.source_options import BOOTSTRAP, SourceOptions
+from kafka08.spark.structured.source_options import BOOTSTRAP, SourceOptions, SourceSettings
 from kafka08.spark.structured.source_plan import SourcePlanner
 from tests.fakes.cluster import FakeCluster, connect
 from tests.fakes.runtime import FakeRuntime
 from tests.spark.cluster import ONE as BROKER
 from tests.spark.cluster import T, cluster_of, put
+from tests.spark.sources import with_settings
 
 ONE = TopicPartition("t", 1)
 PARAMS = SourceParams((("h", 9092),), backoff_ms=1000, option=BOOTSTRAP)
-NAMED = SourceOptions(PARAMS, topics=("t",))
-PATTERN = SourceOptions(PARAMS, pattern="t.*")
-ASSIGNED = SourceOptions(PARAMS, assigned=(T, ONE))
+NAMED = SourceOptions(PARAMS, SourceSettings(), topics=("t",))
+PATTERN = SourceOptions(PARAMS, SourceSettings(), pattern="t.*")
+ASSIGNED = SourceOptions(PARAMS, SourceSettings(), assigned=(T, ONE))
 START = {"t": {"0": 4, "1": 4}}
 END = {"t": {"0": 10, "1": 30}}
 # From a broker that the controller has told nothing yet.
@@ -76,7 +77,7 @@ def clear(cluster: FakeCluster) -> None:
 def stream_of(
     options: SourceOptions, fail_on_data_loss: bool = True
 ) -> tuple[SourceStreamReader, FakeRuntime]:
-    options = options._replace(fail_on_data_loss=fail_on_data_loss)
+    options = with_settings(options, fail_on_data_loss=fail_on_data_loss)
     runtime = FakeRuntime()
     stream = SourceStreamReader(options)
     stream._made = SourcePlanner(options, runtime=runtime)
@@ -181,7 +182,7 @@ def test_the_only_topic_of_a_cluster_is_gone_after_all_retries(
 
 
 def test_no_single_answer_is_believed_without_retries(cluster: FakeCluster) -> None:
-    stream, _ = stream_of(PATTERN._replace(retries=0))
+    stream, _ = stream_of(with_settings(PATTERN, retries=0))
     telling(cluster, [])
     assert following(stream) == END
 

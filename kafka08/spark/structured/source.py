@@ -103,10 +103,11 @@ class SourceStreamReader(RangeTasks, DataSourceStreamReader, SupportsTriggerAvai
         return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        if self._options.max_offsets:
-            return ReadMaxRows(self._options.max_offsets)
-        if self._options.min_offsets:
-            return ReadMinRows(self._options.min_offsets)
+        settings = self._options.settings
+        if settings.max_offsets:
+            return ReadMaxRows(settings.max_offsets)
+        if settings.min_offsets:
+            return ReadMinRows(settings.min_offsets)
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -122,7 +123,7 @@ class SourceStreamReader(RangeTasks, DataSourceStreamReader, SupportsTriggerAvai
         # All that is there must be read when it is asked for, or an AvailableNow query would end
         # with messages waiting.
         wait = self._target is None and not isinstance(limit, ReadAllAvailable)
-        least = self._options.min_offsets if wait else 0
+        least = self._options.settings.min_offsets if wait else 0
         return to_json(self._planner.limited(begin, self._latest, most=most, least=least))
 
     def reportLatestOffset(self) -> OffsetsJson | None:

@@ -137,24 +137,16 @@ _KNOWN = {name.lower(): name for name in (*_OTHERS, *sorted(SourceSettings.keys(
 class SourceOptions(NamedTuple):
     """A query's partitions, bounds and limits. One of ``topics``, ``pattern``, ``assigned`` is set.
 
-    0 stands for no limit in ``max_offsets``, ``min_offsets``, ``min_partitions``,
-    ``max_records``. It is pickled with every task.
+    It is pickled with every task.
     """
 
     params: SourceParams
+    settings: SourceSettings
     topics: tuple[str, ...] = ()
     pattern: str = ""
     assigned: tuple[TopicPartition, ...] = ()
     starting: Position = LATEST
     ending: Position = LATEST
-    max_offsets: int = 0
-    min_offsets: int = 0
-    max_delay_ms: int = 15 * 60 * 1000
-    min_partitions: int = 0
-    max_records: int = 0
-    fail_on_data_loss: bool = True
-    retries: int = 30
-    include_headers: bool = False
 
     @property
     def subscription(self) -> str:
@@ -193,13 +185,13 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
     )
     return SourceOptions(
         params,
+        settings,
         topics,
         pattern,
         assigned,
         _since(texts, settings, STARTING, or_latest)
         or _position(texts, STARTING, LATEST if streaming else EARLIEST, not streaming, LATEST),
         _since(texts, settings, ENDING, True) or _position(texts, ENDING, LATEST, True, EARLIEST),
-        **{name: values[name] for name in values.keys() & SourceOptions._fields},
     )
 
 

@@ -51,12 +51,13 @@ class SourcePlanner:
         runtime: Runtime | None = None,
     ) -> None:
         self._options = options
+        retries = options.settings.retries
         self._runtime = runtime or runtime_for(options.params.security)
-        self._doubts = min(DOUBT_RETRIES, options.retries)
+        self._doubts = min(DOUBT_RETRIES, retries)
         # Partitions that were proved to be gone, and are not doubted or warned of again.
         self._gone: set[TopicPartition] = set()
         self._cluster = cluster or options.params.client(self._runtime)
-        self._reader = options.params.offsets(self._cluster, options.retries, self._runtime)
+        self._reader = options.params.offsets(self._cluster, retries, self._runtime)
         self._last_trigger: float | None = None
         self._now_ms = 0
 
@@ -207,7 +208,7 @@ class SourcePlanner:
         if new:
             begin.update(self._ask(lambda reader: reader.earliest(new)))
         now = self._runtime.clock.monotonic()
-        delay = self._options.max_delay_ms / 1000
+        delay = self._options.settings.max_delay_ms / 1000
         early = self._last_trigger is not None and now - self._last_trigger < delay
         if early and sum(lags(begin, latest).values()) < least:
             return dict(start)
@@ -231,9 +232,9 @@ class SourcePlanner:
                 self._loss(f"{tp} was planned from {start[tp]} to {end[tp]}, which is before it")
             found.append(Range(tp.topic, tp.partition, begin, end[tp]))
         self.report_gone(start, end)
-        options = self._options
+        settings = self._options.settings
         return split_ranges(
-            found, min_partitions=options.min_partitions, max_records=options.max_records
+            found, min_partitions=settings.min_partitions, max_records=settings.max_records
         )
 
     def leaders(self, ranges: Iterable[Range]) -> dict[TopicPartition, Broker]:
@@ -258,7 +259,7 @@ class SourcePlanner:
 
 def report_loss(options: SourceOptions, text: str) -> None:
     """Raises DataLossError, or warns where that is asked for."""
-    if options.fail_on_data_loss:
+    if options.settings.fail_on_data_loss:
         raise DataLossError(
             f"{text}. Messages may be lost: retention removed them, or the topic was deleted; "
             "set failOnDataLoss to false to continue without them"

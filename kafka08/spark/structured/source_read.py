@@ -40,18 +40,18 @@ def read_range(
     left out.
     """
     position = wanted.start
-    params = options.params
+    params, settings = options.params, options.settings
     runtime = runtime or runtime_for(params.security)
 
     def decode(data: BytesLike, part: Range) -> tuple[pa.RecordBatch | None, int | None]:
         nonlocal position
-        found, following = record_batch(data, part, timestamp_ms, headers=options.include_headers)
+        found, following = record_batch(data, part, timestamp_ms, headers=settings.include_headers)
         position = max(position, following or 0)
         return found, following
 
     with naming(params.option, params.endpoints), cluster or params.client(runtime) as client:
-        reader = params.ranges(client, options.retries, runtime)
-        offsets = params.offsets(client, options.retries, runtime)
+        reader = params.ranges(client, settings.retries, runtime)
+        offsets = params.offsets(client, settings.retries, runtime)
         while position < wanted.end:
             try:
                 yield from reader.read_as(decode, wanted._replace(start=position), leader)
@@ -62,7 +62,7 @@ def read_range(
                 report_loss(options, f"{wanted} cannot be read: the partition is gone")
                 return
             except DataLossError as error:
-                if options.fail_on_data_loss:
+                if settings.fail_on_data_loss:
                     raise type(error)(
                         f"{error}; set failOnDataLoss to false to continue without them"
                     ) from None

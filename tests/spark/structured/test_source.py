@@ -22,7 +22,18 @@ from kafka08.spark.structured.source_options import SourceOptions
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.spark.cluster import T, put
-from tests.spark.sources import LENIENT, ONE, OPTIONS, filled, messages, planner_of, read
+from tests.spark.sources import (
+    LENIENT,
+    ONE,
+    OPTIONS,
+    filled,
+    messages,
+    planner_of,
+    read,
+    with_settings,
+)
+
+EARLIEST = OPTIONS._replace(starting="earliest")
 
 
 @pytest.fixture
@@ -58,7 +69,7 @@ def test_rows_have_the_time_of_their_planning(cluster: FakeCluster) -> None:
 
 
 def test_batches_are_limited_and_no_partition_starves(cluster: FakeCluster) -> None:
-    stream = stream_of(cluster, OPTIONS._replace(starting="earliest", max_offsets=8))
+    stream = stream_of(cluster, with_settings(EARLIEST, max_offsets=8))
     start = stream.initialOffset()
     limit = stream.getDefaultReadLimit()
     assert limit == ReadMaxRows(8)
@@ -75,7 +86,7 @@ def test_initial_offsets_do_not_move(cluster: FakeCluster) -> None:
 
 
 def test_waiting_for_more(cluster: FakeCluster) -> None:
-    options = OPTIONS._replace(starting="earliest", min_offsets=100, max_delay_ms=60_000)
+    options = with_settings(EARLIEST, min_offsets=100, max_delay_ms=60_000)
     runtime = FakeRuntime()
     stream = stream_of(cluster, options, runtime)
     start, limit = stream.initialOffset(), stream.getDefaultReadLimit()
@@ -91,7 +102,7 @@ def test_waiting_for_more(cluster: FakeCluster) -> None:
 
 @pytest.mark.scenario("spark-22")
 def test_available_now_ends_where_it_began_to_end(cluster: FakeCluster) -> None:
-    stream = stream_of(cluster, OPTIONS._replace(max_offsets=30, min_offsets=25))
+    stream = stream_of(cluster, with_settings(OPTIONS, max_offsets=30, min_offsets=25))
     stream.prepareForTriggerAvailableNow()
     cluster.store(T, messages(5, 10))
     put(cluster, TopicPartition("t", 2), messages(3))

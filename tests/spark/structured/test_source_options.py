@@ -24,9 +24,11 @@ def of(streaming: bool = True, **options: str):
 def test_defaults() -> None:
     stream, batch = of(), of(False)
     assert stream.params.endpoints == (("one", 9092), ("two", 9093))
-    assert (stream.topics, stream.starting, stream.fail_on_data_loss) == (("t",), "latest", True)
+    assert (stream.topics, stream.starting) == (("t",), "latest")
     assert (batch.starting, batch.ending) == ("earliest", "latest")
-    assert (stream.max_offsets, stream.min_offsets, stream.max_delay_ms) == (0, 0, 900_000)
+    settings = stream.settings
+    assert (settings.max_offsets, settings.min_offsets, settings.max_delay_ms) == (0, 0, 900_000)
+    assert settings.fail_on_data_loss
 
 
 def test_a_login_goes_with_the_options_to_executors_and_is_not_shown() -> None:
@@ -48,7 +50,7 @@ def test_names_in_any_case() -> None:
     }
     found = source_options(options, streaming=True)
     assert found.pattern == "t.*"
-    assert not found.fail_on_data_loss
+    assert not found.settings.fail_on_data_loss
     assert found.matching(["t", "xt", "tx", "__consumer_offsets"]) == ["t", "tx"]
 
 
@@ -72,7 +74,8 @@ def test_numbers_and_durations() -> None:
         maxTriggerDelay="2m",
         kafka_fetch_message_max_bytes="77",
     )
-    assert (found.max_offsets, found.min_offsets, found.max_delay_ms) == (10, 5, 120_000)
+    settings = found.settings
+    assert (settings.max_offsets, settings.min_offsets, settings.max_delay_ms) == (10, 5, 120_000)
     assert found.params.fetch_bytes == 77
 
 
@@ -169,8 +172,8 @@ def test_times_come_before_offsets() -> None:
 
 def test_headers_switch_later_versions_on() -> None:
     found = of()
-    assert (found.params.api_versions, found.include_headers) == (False, False)
+    assert (found.params.api_versions, found.settings.include_headers) == (False, False)
     found = of(includeHeaders="TRUE")
-    assert (found.params.api_versions, found.include_headers) == (True, True)
+    assert (found.params.api_versions, found.settings.include_headers) == (True, True)
     found = of(kafka_api_versions_request="true")
-    assert (found.params.api_versions, found.include_headers) == (True, False)
+    assert (found.params.api_versions, found.settings.include_headers) == (True, False)

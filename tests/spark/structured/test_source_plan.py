@@ -21,7 +21,7 @@ from kafka08.spark.structured.source_options import SinceTime
 from kafka08.spark.structured.source_plan import from_json, to_json
 from tests.fakes.cluster import FakeCluster
 from tests.spark.cluster import T, put, refused, stamped
-from tests.spark.sources import LENIENT, ONE, OPTIONS, filled, planner_of
+from tests.spark.sources import LENIENT, ONE, OPTIONS, filled, planner_of, with_settings
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_a_new_partition_without_its_beginning(cluster: FakeCluster) -> None:
 
 
 def test_big_ranges_are_cut(cluster: FakeCluster) -> None:
-    planner = planner_of(cluster, OPTIONS._replace(min_partitions=4))
+    planner = planner_of(cluster, with_settings(OPTIONS, min_partitions=4))
     found = planner.ranges({T: 0, ONE: 0}, {T: 10, ONE: 30})
     assert [(r.partition, r.start, r.end) for r in found] == [
         (0, 0, 10),
