@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafka08.admin import create_topic_with_assignment
-from tests.simulation import checks, loads
+from tests.simulation import checks, faults, loads
 from tests.simulation.broker import SimulatedBroker
 from tests.simulation.loads import Clients
 from tests.simulation.scheduler import SECOND, Trace
@@ -30,16 +30,6 @@ _PATIENCE_SECONDS = 120
 _CALM_SECONDS = 5.0
 _COMPARED_EVERY = 5
 """After so many faults the logs of all replicas are compared."""
-_FAULTS = {
-    "kill": 3,
-    "kill_at_a_change": 4,
-    "restart": 1,
-    "cut": 3,
-    "part": 3,
-    "slow_down": 1,
-    "jump": 1,
-    "start": 3,
-}
 
 
 class RunOutcome(NamedTuple):
@@ -67,15 +57,14 @@ class SimulatedRun:
         self.faults: Counter[str] = Counter()
         self.clients = Clients(self.world, TOPIC, [])
         self._rng = self.world.scheduler.rng
-        self._choices = [name for name, weight in _FAULTS.items() for _ in range(weight)]
 
-    def run(self, faults: int) -> RunOutcome:
-        """Raises AssertionError, with the end of the trace, if a promise was broken or something
-        does not end in time."""
+    def run(self, count: int) -> RunOutcome:
+        """With so many faults. Raises AssertionError, with the end of the trace, if a promise was
+        broken or something does not end in time."""
         scheduler = self.world.scheduler
         try:
             with self.world:
-                self._run(faults)
+                self._run(count)
         except Exception as error:
             alive = [each.runtime.process for each in self.world.brokers.values()]
             raise AssertionError(f"{error!r}\n{scheduler.describe(*alive)}") from error
@@ -91,7 +80,7 @@ class SimulatedRun:
             dict(sorted(self.faults.items())),
         )
 
-    def _run(self, faults: int) -> None:
+    def _run(self, count: int) -> None:
         world = self.world
         world.scheduler.look = Watchman(world).look
         world.start()
@@ -99,9 +88,9 @@ class SimulatedRun:
         clients = self.clients = Clients(world, TOPIC, loads.drawn(world))
         clients.start()
         self._await(lambda: clients.are_under_way)
-        for number in range(faults):
+        for number in range(count):
             world.scheduler.run_for(self._rng.choice((0.05, 0.5, 5.0)) * self._rng.random())
-            self._fault()
+            self.faults[faults.draw(world)] += 1
             if number % _COMPARED_EVERY == 0:
                 checks.check_agreement(world)
         self.settle()
@@ -158,63 +147,13 @@ class SimulatedRun:
     def settle(self) -> None:
         """End all faults and wait until each partition has its leader and its whole isr."""
         world = self.world
-        world.network.heal_all()
-        for broker in world.brokers.values():
-            broker.disk.crash_at = -1
+        faults.end_all(world)
         self._await(lambda: not any(each.is_ending for each in world.brokers.values()))
         for broker in world.brokers.values():
             if not broker.is_running:
                 broker.start()
         self._await(lambda: all(each.has_started for each in world.brokers.values()))
         self._await(lambda: checks.is_at_rest(world, TOPIC))
-
-    # Faults
-
-    def _fault(self) -> None:
-        name = self._rng.choice(self._choices)
-        self.world.scheduler.note(name, "fault")
-        self.faults[name] += 1
-        getattr(self, f"_{name}")(self._rng.choice(list(self.world.brokers.values())))
-
-    def _start(self, broker: SimulatedBroker) -> None:
-        for each in self.world.brokers.values():
-            if not each.is_running:
-                each.start()
-
-    def _kill(self, broker: SimulatedBroker) -> None:
-        broker.kill()
-
-    def _kill_at_a_change(self, broker: SimulatedBroker) -> None:
-        broker.kill_at(self._rng.randint(1, 30))
-
-    def _restart(self, broker: SimulatedBroker) -> None:
-        if broker.has_started and not broker.is_ending:
-            broker.stop()
-
-    def _cut(self, broker: SimulatedBroker) -> None:
-        self.world.network.cut_one()
-
-    def _ways(self, broker: SimulatedBroker) -> tuple[str, str]:
-        """From the broker to another host, or back."""
-        hosts = [each.host for each in self.world.brokers.values() if each is not broker]
-        other = self._rng.choice([*hosts, "producer", "consumer"])
-        return (broker.host, other) if self._rng.random() < 0.5 else (other, broker.host)
-
-    def _part(self, broker: SimulatedBroker) -> None:
-        """For some seconds nothing arrives on one way."""
-        source, target = self._ways(broker)
-        network = self.world.network
-        network.partition(source, target)
-        length = self._rng.randrange(10 * SECOND)
-        self.world.scheduler.after(length, lambda: network.heal(source, target))
-
-    def _slow_down(self, broker: SimulatedBroker) -> None:
-        """One way takes long from now on."""
-        link = self.world.network.link(*self._ways(broker))
-        link.slowest = self._rng.choice((2_000, 100_000, 1_000_000))
-
-    def _jump(self, broker: SimulatedBroker) -> None:
-        broker.clock.jump(self._rng.randint(-600_000, 600_000))
 
 
 def main(argv: list[str]) -> int:
