@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tests.simulation.runtime import SimulatedRuntime
 from tests.simulation.scheduler import SECOND, PlannedCall, Scheduler
+from tests.simulation.state_history import StateHistory
 from tests.simulation.zookeeper import Ensemble
 from tests.simulation.zookeeper_library import library
 from zk.client import ZkClient
@@ -25,11 +26,16 @@ class SecondsOf:
 
 
 class SimulatedSessions:
-    """The sessions of all processes, and what ZooKeeper has."""
+    """The sessions of all processes, and what ZooKeeper has: see StateHistory for what it must
+    not get."""
 
     def __init__(self, scheduler: Scheduler) -> None:
+        history = StateHistory(lambda line: scheduler.note(line, "zookeeper"))
         self.ensemble = Ensemble(
-            SecondsOf(scheduler), scheduler.rng, note=lambda line: scheduler.note(line, "zookeeper")
+            SecondsOf(scheduler),
+            scheduler.rng,
+            note=lambda line: scheduler.note(line, "zookeeper"),
+            committed=history.committed,
         )
 
     def connect(self, runtime: SimulatedRuntime, timeout_ms: int = 6000) -> ZkClient:

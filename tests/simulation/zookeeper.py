@@ -52,7 +52,8 @@ class EnsembleSession:
 
 
 class Ensemble:
-    """``servers`` by number. ``note`` is given a line for each event that a person may look for.
+    """``servers`` by number. ``note`` is given a line for each event that a person may look for,
+    ``committed`` each transaction, and the tree after it.
 
     Faults: ``stop`` and ``start`` a server, ``isolate`` it from the others and let it ``rejoin``;
     ``cut`` and ``heal`` the ways between a host and servers, ``reset`` its connections; ``expire``
@@ -67,6 +68,7 @@ class Ensemble:
         servers: int = 3,
         timing: Timing = DEFAULT_TIMING,
         note: Callable[[str], object] = lambda line: None,
+        committed: Callable[[Tree, Txn], object] = lambda tree, txn: None,
     ) -> None:
         self.world = World(schedule, random, timing)
         self.servers = [Server(self, number) for number in range(servers)]
@@ -75,6 +77,7 @@ class Ensemble:
         self.sessions: dict[int, EnsembleSession] = {}
         self.clients: dict[Client, None] = {}
         self._note = note
+        self._committed = committed
         self._cuts: dict[tuple[str, int], tuple[bool, bool]] = {}
         self._epoch = 0
         self._sessions_made = 0
@@ -279,6 +282,7 @@ class Ensemble:
         millis = int(self.world.schedule.now() * 1000)
         txn = Txn(self.tree.zxid + 1, millis, ops, ended)
         results = self.tree.apply(txn)[0]
+        self._committed(self.tree, txn)
         for server in self.servers:
             if server.follows:
                 server.inbox.append(txn)
