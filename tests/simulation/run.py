@@ -17,9 +17,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafka08.admin import create_topic_with_assignment
+from kafka08.common import TopicPartition
 from tests.simulation import checks, faults, loads
 from tests.simulation.broker import SimulatedBroker
+from tests.simulation.following import Follower
 from tests.simulation.loads import Clients
+from tests.simulation.plan import FAULTS, Plan, draw
 from tests.simulation.scheduler import SECOND, Trace
 from tests.simulation.watch import Watchman
 from tests.simulation.world import SimulatedWorld
@@ -48,23 +51,22 @@ class RunOutcome(NamedTuple):
 
 
 class SimulatedRun:
-    """One run in an empty directory."""
+    """One run in an empty directory. ``optional``: the clients without which it could also be."""
 
-    def __init__(
-        self, directory: Path, seed: int, *, count: int, trace: Trace | None = None
-    ) -> None:
-        self.world = SimulatedWorld(directory, seed, count=count, trace=trace)
+    def __init__(self, directory: Path, plan: Plan, trace: Trace | None = None) -> None:
+        self.world = SimulatedWorld(directory, plan.seed, count=plan.brokers, trace=trace)
+        self.plan = plan
         self.faults: Counter[str] = Counter()
         self.clients = Clients(self.world, TOPIC, [])
-        self._rng = self.world.scheduler.rng
+        self.optional: tuple[str, ...] = ()
 
-    def run(self, count: int) -> RunOutcome:
-        """With so many faults. Raises AssertionError, with the end of the trace, if a promise was
-        broken or something does not end in time."""
+    def run(self) -> RunOutcome:
+        """Raises AssertionError, with the end of the trace, if a promise was broken or something
+        does not end in time."""
         scheduler = self.world.scheduler
         try:
             with self.world:
-                self._run(count)
+                self._run()
         except Exception as error:
             alive = [each.runtime.process for each in self.world.brokers.values()]
             raise AssertionError(f"{error!r}\n{scheduler.describe(*alive)}") from error
@@ -80,19 +82,22 @@ class SimulatedRun:
             dict(sorted(self.faults.items())),
         )
 
-    def _run(self, count: int) -> None:
+    def _run(self) -> None:
         world = self.world
         world.scheduler.look = Watchman(world).look
         world.start()
         self.create_topic(world)
-        clients = self.clients = Clients(world, TOPIC, loads.drawn(world))
+        clients = self.clients = Clients(world, TOPIC, self._drawn_loads())
         clients.start()
         self._await(lambda: clients.are_under_way)
-        for number in range(count):
-            world.scheduler.run_for(self._rng.choice((0.05, 0.5, 5.0)) * self._rng.random())
-            self.faults[faults.draw(world)] += 1
-            if number % _COMPARED_EVERY == 0:
+        begun = world.scheduler.now
+        for fault in self.plan.faults:
+            world.scheduler.run_to(begun + round(fault.at * SECOND))
+            with world.scheduler.chance(fault.seed):
+                self.faults[faults.draw(world)] += 1
+            if fault.number % _COMPARED_EVERY == 0:
                 checks.check_agreement(world)
+        world.scheduler.run_to(begun + round(self.plan.seconds * SECOND))
         self.settle()
         clients.calm_down()
         world.scheduler.run_for(_CALM_SECONDS)
@@ -105,6 +110,12 @@ class SimulatedRun:
         for broker in world.brokers.values():
             self._stop(broker)
         self._await(lambda: not world.sessions.ensemble.tree.ephemerals)
+
+    def _drawn_loads(self) -> list[str]:
+        """The names of the clients, without those that the plan leaves out."""
+        drawn = loads.drawn(self.world)
+        self.optional = tuple(each for each in drawn if loads.LOADS[each].chance < 1)
+        return [each for each in drawn if each not in self.plan.without]
 
     def _await_nothing_left(self) -> None:
         for _ in range(_PATIENCE_SECONDS):
@@ -157,20 +168,56 @@ class SimulatedRun:
 
 
 def main(argv: list[str]) -> int:
+    options = _parser().parse_args(argv)
+    follower = Follower(options.partition) if options.trace else None
+    if follower is None:
+        logging.disable(logging.CRITICAL)
+    else:
+        logging.basicConfig(level=logging.DEBUG, handlers=[follower])
+    for seed in options.seeds:
+        plan = draw(seed, faults=options.faults, brokers=options.brokers)
+        plan = plan._replace(without=frozenset(options.without))
+        if options.keep is not None:
+            plan = plan.keeping({int(number) for number in options.keep})
+        with tempfile.TemporaryDirectory() as directory:
+            run = SimulatedRun(Path(directory), plan, Trace(follower and follower.tell))
+            if follower is not None:
+                follower.scheduler = run.world.scheduler
+            print(f"seed {seed}: {run.run()}", flush=True)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.run", description=__doc__)
     parser.add_argument("seeds", type=int, nargs="+", metavar="SEED")
-    parser.add_argument("--faults", type=int, default=20)
-    parser.add_argument("--brokers", type=int, default=2)
+    parser.add_argument("--faults", type=int, default=FAULTS)
+    parser.add_argument("--brokers", type=int, help="the seed picks without it")
+    parser.add_argument("--keep", type=_words, metavar="N,...", help="faults: only these")
+    parser.add_argument("--without", type=_words, default=[], metavar="NAME,...", help="clients")
     parser.add_argument("--trace", action="store_true", help="print each event, and what is logged")
-    options = parser.parse_args(argv)
-    if not options.trace:
-        logging.disable(logging.CRITICAL)
-    for seed in options.seeds:
-        trace = Trace(print if options.trace else None)
-        with tempfile.TemporaryDirectory() as directory:
-            run = SimulatedRun(Path(directory), seed, count=options.brokers, trace=trace)
-            print(f"seed {seed}: {run.run(options.faults)}", flush=True)
-    return 0
+    parser.add_argument("--partition", type=_partition, metavar="T,N", help="trace this one alone")
+    return parser
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.split(",") if word]
+
+
+def _partition(text: str) -> TopicPartition:
+    topic, _, number = text.rpartition(",")
+    return TopicPartition(topic, int(number))
+
+
+def repeat_command(plan: Plan) -> str:
+    """The command that runs it again."""
+    numbers = [each.number for each in plan.faults]
+    words = ["python -m tests.simulation.run", str(plan.seed), f"--brokers {plan.brokers}"]
+    words.append(f"--faults {plan.drawn}")
+    if len(numbers) < plan.drawn:
+        words.append(f"--keep {','.join(map(str, numbers)) or ','}")
+    if plan.without:
+        words.append(f"--without {','.join(sorted(plan.without))}")
+    return " ".join(words)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ import heapq
 import random
 from bisect import insort
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from hashlib import blake2b
 from typing import Any
@@ -276,9 +277,21 @@ class Scheduler:
 
     def run_for(self, seconds: float) -> None:
         """Run for so long, or until nothing can happen any more."""
-        end = self.now + round(seconds * SECOND)
+        self.run_to(self.now + round(seconds * SECOND))
+
+    def run_to(self, end: int) -> None:
+        """Run until that time, or until nothing can happen any more."""
         while self.now < end and self.step(end):
             pass
+
+    @contextmanager
+    def chance(self, seed: str) -> Iterator[None]:
+        """While in use, what is chosen depends on ``seed`` alone. Nothing may run meanwhile."""
+        rng, self.rng = self.rng, random.Random(seed)
+        try:
+            yield
+        finally:
+            self.rng = rng
 
     def end(self) -> None:
         """Unwind the processes that were killed last; nothing runs any more."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from unittest import mock
 
-from tests.simulation import loads
+from tests.simulation import loads, plan
 from tests.simulation.loads import LOADS
 from tests.simulation.run import RunOutcome, SimulatedRun
 
@@ -13,7 +13,7 @@ from tests.simulation.run import RunOutcome, SimulatedRun
 def run(directory: Path, seed: int, faults: int, *names: str) -> RunOutcome:
     directory.mkdir()
     with mock.patch.object(loads, "drawn", lambda world: list(names or LOADS)):
-        return SimulatedRun(directory, seed, count=2).run(faults)
+        return SimulatedRun(directory, plan.draw(seed, faults=faults, brokers=2)).run()
 
 
 def test_all_clients(tmp_path: Path) -> None:

@@ -8,13 +8,14 @@ from unittest import mock
 import pytest
 
 from kafka08.cluster.partition import Partition
+from tests.simulation import plan
 from tests.simulation.run import RunOutcome, SimulatedRun
 from tests.simulation.world import SimulatedWorld
 
 
 def run(directory: Path, seed: int, count: int, faults: int) -> RunOutcome:
     directory.mkdir()
-    return SimulatedRun(directory, seed, count=count).run(faults)
+    return SimulatedRun(directory, plan.draw(seed, faults=faults, brokers=count)).run()
 
 
 @pytest.mark.parametrize("count", [1, 3])
