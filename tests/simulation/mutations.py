@@ -1,0 +1,358 @@
+"""Faults of one line, planted into production code, that the simulation must find.
+
+``python -m tests.simulation.mutations [NAME ...]`` runs each in a process of its own, on one seed
+after the other until a check fails, and prints a row of the table in docs/faults.md. The exit
+status is 1 if one was not found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+
+
+class Mutation(NamedTuple):
+    """In ``module`` the text ``old``, which it has once, becomes ``new``."""
+
+    module: str
+    old: str
+    new: str
+
+    @property
+    def path(self) -> Path:
+        return ROOT / (self.module.replace(".", "/") + ".py")
+
+    @property
+    def text(self) -> str:
+        """The module with this fault. Raises ValueError if ``old`` is not there exactly once."""
+        source = self.path.read_text("utf-8")
+        count = source.count(self.old)
+        if count != 1:
+            raise ValueError(f"{self.module} has {count} times: {self.old}")
+        return source.replace(self.old, self.new)
+
+
+_PARTITION = "kafka08.cluster.partition"
+_ELECTIONS = "kafka08.controller.elections"
+_ACTIVE = "kafka08.controller.active_controller"
+_FETCHERS = "kafka08.server.replication.fetchers"
+_ROLES = "kafka08.server.replication.roles"
+_REPLICAS = "kafka08.server.storage.replica_manager"
+_LOG = "kafka08.log.log"
+
+MUTATIONS = {
+    # Acknowledgements and the high watermark
+    "acknowledge-before-the-isr-has-it": Mutation(
+        _PARTITION,
+        "            if self.high_watermark < offset:\n",
+        "            if log.log_end_offset < offset:\n",
+    ),
+    "acknowledge-without-the-last-message": Mutation(
+        "kafka08.server.storage.writes",
+        "self.required[key] = appended.last_offset + 1",
+        "self.required[key] = appended.last_offset",
+    ),
+    "high-watermark-passes-the-isr": Mutation(
+        _PARTITION,
+        "        for broker_id in self._holding_back():\n",
+        "        for broker_id in ():\n",
+    ),
+    "new-leader-commits-its-whole-log": Mutation(
+        _PARTITION,
+        "        self.leadership_start = log.log_end_offset\n",
+        "        self.leadership_start = self.high_watermark = log.log_end_offset\n",
+    ),
+    "serve-beyond-the-high-watermark": Mutation(
+        _PARTITION,
+        "        until = max(self.high_watermark, log.log_start_offset)\n",
+        "        until = log.log_end_offset\n",
+    ),
+    "follower-takes-the-leaders-high-watermark": Mutation(
+        _FETCHERS,
+        "position.partition.follow_hw(min(answer.high_watermark, position.offset))",
+        "position.partition.high_watermark = answer.high_watermark",
+    ),
+    # The isr
+    "position-of-the-next-fetch": Mutation(
+        _REPLICAS,
+        "self._record_follower_position(partition, replica_id, offset, first_offset)",
+        "self._record_follower_position(partition, replica_id, log.log_end_offset, first_offset)",
+    ),
+    "isr-grows-too-early": Mutation(
+        _PARTITION,
+        "            and self._remote_leo(broker_id) >= needed\n",
+        "            and self._remote_leo(broker_id) >= 0\n",
+    ),
+    "isr-grows-before-all-of-the-leaders-log": Mutation(
+        _PARTITION,
+        "        needed = max(self.high_watermark, self.leadership_start)\n",
+        "        needed = self.high_watermark\n",
+    ),
+    "isr-counts-although-zookeeper-refused": Mutation(
+        "kafka08.server.replication.isr",
+        "        if written:\n",
+        "        if written or version:\n",
+    ),
+    "isr-written-without-its-version": Mutation(
+        "kafka08.server.replication.isr",
+        "path, znodes.encode_partition_state(node), change.zk_version, same",
+        "path, znodes.encode_partition_state(node), -1, same",
+    ),
+    # Followers
+    "follower-keeps-its-tail": Mutation(
+        _FETCHERS,
+        "        known = min(partition.high_watermark, log.log_end_offset)\n",
+        "        known = log.log_end_offset\n",
+    ),
+    "follower-skips-the-truncation": Mutation(
+        _FETCHERS,
+        "            self._truncate(position, agreement.verified)\n",
+        "            position.offset, position.verifying = log.log_end_offset, False\n",
+    ),
+    "follower-takes-answers-of-a-former-leader": Mutation(
+        _FETCHERS,
+        "return self._positions.get(key) is position and position.partition.log is not None",
+        "return position.partition.log is not None",
+    ),
+    "leader-goes-on-to-follow": Mutation(
+        _ROLES,
+        "        self.fetchers.remove_fetcher_for_partitions([partition.topic_partition])\n",
+        "",
+    ),
+    # Restarts
+    "cut-to-the-high-watermark-at-restart": Mutation(
+        _PARTITION,
+        "        self.log = log\n",
+        "        log.truncate_to(min(checkpointed_hw, log.log_end_offset)); self.log = log\n",
+    ),
+    "a-crash-counts-as-a-clean-stop": Mutation(
+        "kafka08.log.manager",
+        "        clean = directory.was_shut_down_cleanly\n",
+        "        clean = True\n",
+    ),
+    "trust-an-index-past-a-power-cut": Mutation(
+        "kafka08.log.recovery.recovery",
+        "    indexes.write(segment, walk.newest)\n",
+        "",
+    ),
+    "skip-the-sync-of-new-names": Mutation(
+        _LOG,
+        "            if changes != self._synced_changes:\n",
+        "            if changes < 0:\n",
+    ),
+    "skip-the-sync-of-a-rename": Mutation(
+        "kafka08.log.directory",
+        '    os.replace(path + ".tmp", path)\n    sync_directory(os.path.dirname(path) or ".")\n',
+        '    os.replace(path + ".tmp", path)\n',
+    ),
+    "skip-the-sync-of-a-log": Mutation(
+        _LOG,
+        "                os.fsync(file.fd)\n",
+        "                pass\n",
+    ),
+    "recovery-point-survives-a-truncation": Mutation(
+        _LOG,
+        "            self.recovery_point = min(offset, self.recovery_point)\n"
+        "            self.producers.truncate_to(",
+        "            self.producers.truncate_to(",
+    ),
+    # Elections
+    "elect-from-outside-the-isr": Mutation(
+        _ELECTIONS,
+        "        if replica in alive_isr:\n",
+        "        if replica in alive:\n",
+    ),
+    "elect-although-unclean-is-forbidden": Mutation(
+        "kafka08.controller.partitions",
+        "if not vote.alive or not self._unclean_allowed(partition.topic):",
+        "if not vote.alive:",
+    ),
+    "epoch-not-raised-at-an-election": Mutation(
+        _ELECTIONS,
+        "        leader, current.leader_epoch + 1, isr, controller_epoch, current.zk_version + 1\n",
+        "        leader, current.leader_epoch, isr, controller_epoch, current.zk_version + 1\n",
+    ),
+    "isr-of-the-dead-is-emptied": Mutation(
+        _ELECTIONS,
+        "if replica not in gone) or current.isr\n",
+        "if replica not in gone)\n",
+    ),
+    "controlled-shutdown-elects-anybody": Mutation(
+        _ELECTIONS,
+        "            return vote.won(replica, isr, vote.alive)\n"
+        "    raise NoReplicaOnlineError(\n"
+        '        f"No other replicas in ISR {csv(vote.current.isr)} besides shutting',
+        "            return vote.won(vote.alive[-1], isr, vote.alive)\n"
+        "    raise NoReplicaOnlineError(\n"
+        '        f"No other replicas in ISR {csv(vote.current.isr)} besides shutting',
+    ),
+    # Controllers
+    "controller-ignores-a-dead-broker": Mutation(
+        _ACTIVE,
+        "        self._on_broker_failure(dead | bounced)\n",
+        "        self._on_broker_failure(bounced)\n",
+    ),
+    "controller-ignores-a-bounced-broker": Mutation(
+        _ACTIVE,
+        "if i in known and current[i] != known[i]}",
+        "if i in known and current[i] is None}",
+    ),
+    "controller-does-not-send-again": Mutation(
+        "kafka08.controller.channels",
+        "                self._stopping.wait(RETRY_SECONDS)\n        return None\n",
+        "                return None\n        return None\n",
+    ),
+    "nobody-watches-the-controller": Mutation(
+        "kafka08.controller.controller",
+        "        election.watch_controller(self._election_watches, events.ControllerChanged())\n",
+        "",
+    ),
+    "deposed-controller-writes": Mutation(
+        "zk.election",
+        "return client.multi([CheckOp(znodes.CONTROLLER_EPOCH, epoch.version), *ops])[1:]\n",
+        "return client.multi([*ops])\n",
+    ),
+    "stale-leader-and-isr-accepted": Mutation(
+        _ROLES,
+        "        if state.leader_epoch <= current:\n",
+        "        if state.leader_epoch < 0:\n",
+    ),
+    "stale-controller-accepted": Mutation(
+        _ROLES,
+        "        if epoch < self.controller_epoch:\n",
+        "        if epoch < 0:\n",
+    ),
+    # Sessions
+    "forget-the-fence": Mutation(
+        _REPLICAS,
+        "        if self.fenced and not partition.is_safe_without_zookeeper(acks):\n",
+        "        if self.fenced and acks > 1:\n",
+    ),
+    "broker-does-not-register-again": Mutation(
+        "kafka08.server.cluster_view.healthcheck",
+        "            self._renew()\n",
+        "",
+    ),
+    # Idempotent producers
+    "renumber-a-retried-batch": Mutation(
+        _LOG,
+        "                if stored is not None:\n",
+        "                if stored is batches:\n",
+    ),
+    "follower-forgets-producers": Mutation(
+        _LOG,
+        "        return producer_batches(data, 0, len(data)) if found.magic == BATCH else ()\n",
+        "        return ()\n",
+    ),
+    "producers-are-not-restored": Mutation(
+        "kafka08.log.producers",
+        "            if base not in plain and (end is None or end > start):\n",
+        "            if base in plain:\n",
+    ),
+}
+
+
+# Planting
+
+
+class _Loader(SourceFileLoader):
+    """Compiles a module with a fault."""
+
+    def __init__(self, name: str, mutation: Mutation) -> None:
+        super().__init__(name, str(mutation.path))
+        self._text = mutation.text
+
+    def get_code(self, fullname: str) -> CodeType:
+        code: CodeType = compile(self._text, self.path, "exec", dont_inherit=True)
+        return code
+
+
+class Finder:
+    """Finds the module of a mutation."""
+
+    def __init__(self, mutation: Mutation) -> None:
+        self._module = mutation.module
+        self._loader = _Loader(mutation.module, mutation)
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != self._module:
+            return None
+        return importlib.util.spec_from_file_location(name, self._loader.path, loader=self._loader)
+
+
+def plant(mutation: Mutation) -> None:
+    """From now on imports find the module with the fault. Raises ValueError if it was imported
+    before, or as ``Mutation.text``."""
+    if mutation.module in sys.modules:
+        raise ValueError(f"{mutation.module} was imported already")
+    sys.meta_path.insert(0, Finder(mutation))
+
+
+# Searching
+
+
+def _search(name: str, faults: int, seed: int) -> int:
+    """In a process that has not imported production code: plant it, and run until it is found."""
+    plant(MUTATIONS[name])
+    from tests.simulation import plan as plans
+    from tests.simulation.trials import attempt
+
+    logging.disable(logging.CRITICAL)
+    spent = 0
+    while spent < faults:
+        trial = attempt(plans.draw(seed))
+        spent += sum(trial.faults.values())
+        if trial.failure:
+            print(_row(name, str(spent), str(seed), trial.reason), flush=True)
+            return 0
+        seed += 1
+    print(_row(name, f"not in {spent}", "", ""), flush=True)
+    return 1
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _searches(names: Sequence[str], faults: int, seed: int) -> Iterator[int]:
+    """Their exit statuses."""
+    environment = {**os.environ, "KAFKA08_INTERPRETED": "1", "PYTHONHASHSEED": "0"}
+    for name in names:
+        command = [sys.executable, "-m", "tests.simulation.mutations", "--here", name]
+        command += ["--faults", str(faults), "--seed", str(seed)]
+        yield subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation.mutations")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="all without one")
+    parser.add_argument("--faults", type=int, default=2000, help="give a mutation up after these")
+    parser.add_argument("--seed", type=int, default=1, help="of the first run")
+    parser.add_argument("--here", action="store_true", help="one mutation, in this process")
+    options = parser.parse_args(argv)
+    unknown = [name for name in options.names if name not in MUTATIONS]
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)}")
+    if options.here:
+        (name,) = options.names
+        return _search(name, options.faults, options.seed)
+    print(_row("Fault", "Found after faults", "Seed", "As"))
+    print(_row("---", "---:", "---:", "---"), flush=True)
+    return max(_searches(options.names or list(MUTATIONS), options.faults, options.seed))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,50 @@
+"""The planted faults: each one still fits the code, and is what an import gets."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+
+import pytest
+
+from tests.simulation.mutations import MUTATIONS, Finder, Mutation, main, plant
+
+ELECTION = MUTATIONS["epoch-not-raised-at-an-election"]
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_mutation_changes_one_place(name: str) -> None:
+    mutation = MUTATIONS[name]
+    assert mutation.old != mutation.new
+    compile(mutation.text, str(mutation.path), "exec")
+
+
+def test_a_text_that_is_not_there_once_is_refused() -> None:
+    for old in ("no such text", "def "):
+        with pytest.raises(ValueError, match="times"):
+            _ = Mutation(ELECTION.module, old, "").text
+
+
+def test_an_import_gets_the_fault() -> None:
+    spec = Finder(ELECTION).find_spec(ELECTION.module, None)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    state = module.LeaderAndIsr(1, 5, (1, 2), 1, 0)
+    assert module.offline(module.Vote(state, (1, 2), {2}, 1), None).state.leader_epoch == 5
+
+
+def test_other_imports_do_not() -> None:
+    assert Finder(ELECTION).find_spec("kafka08.controller.states", None) is None
+
+
+def test_a_module_that_is_imported_already_is_refused() -> None:
+    assert importlib.import_module(ELECTION.module)
+    with pytest.raises(ValueError, match="imported already"):
+        plant(ELECTION)
+
+
+def test_unknown_names_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["no-such-fault"])
+    assert "no-such-fault" in capsys.readouterr().err
