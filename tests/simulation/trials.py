@@ -52,8 +52,8 @@ def attempt(plan: Plan, trace: Trace | None = None) -> Trial:
             with _limited():
                 outcome = run.run()
         except (AssertionError, NeverEnds) as error:
-            return Trial(plan, None, str(error) or repr(error), run.faults)
-    return Trial(plan, outcome, "", run.faults)
+            return Trial(plan, None, str(error) or repr(error), run.faults, run.optional)
+    return Trial(plan, outcome, "", run.faults, run.optional)
 
 
 @contextmanager
