@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
+from tests.simulation.moments import Moments
 from tests.simulation.runtime import SimulatedRuntime
 from tests.simulation.scheduler import SECOND, Scheduler, SimulatedTask
 
@@ -96,6 +97,7 @@ class Direction:
             self._queue.popleft()()
 
     def _arrive(self, data: bytes) -> None:
+        self._network.arrivals.happened()
         if self.has_ended:
             return
         self.under_way -= len(data)
@@ -192,8 +194,9 @@ class SimulatedSocket:
 
     def shutdown(self, how: int, /) -> None:
         """Both directions, whatever ``how`` says."""
-        if not self._runtime.is_dead and not self.outgoing.has_ended:
-            self.outgoing.end()
+        if not self._runtime.is_dead:
+            if not self.outgoing.has_ended:
+                self.outgoing.end()
             self.incoming.ended(False)
 
     def close(self) -> None:
@@ -238,11 +241,13 @@ class SimulatedConnection:
 
 
 class SimulatedNetwork:
-    """All hosts and what is between them."""
+    """All hosts and what is between them. ``arrivals``: of bytes."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self.scheduler = scheduler
         self.connections = 0
+        self.arrivals = Moments()
+        self._dark: set[str] = set()  # hosts whose machines are off
         self._listeners: dict[tuple[str, int], Acceptor] = {}
         self._links: dict[tuple[str, str], Link] = {}
         self._live: list[SimulatedConnection] = []
@@ -259,6 +264,7 @@ class SimulatedNetwork:
         if known is not None and not known.runtime.is_dead:
             raise OSError(98, f"Address already in use: {address}")
         self._listeners[address] = listener
+        self._dark.discard(listener.runtime.name)
 
     def stop_listening(self, port: int, listener: Acceptor) -> None:
         if self._listeners.get((listener.runtime.name, port)) is listener:
@@ -273,7 +279,7 @@ class SimulatedNetwork:
         scheduler = self.scheduler
         latency = scheduler.rng.randint(there.fastest + back.fastest, there.slowest + back.slowest)
         left, pause = timeout - latency / SECOND, _FIRST_RETRY_SECONDS
-        while there.is_down or back.is_down:
+        while there.is_down or back.is_down or host in self._dark:
             runtime.sleep(min(pause, timeout))
             left, pause = left - pause, 2 * pause
             if left <= 0:
@@ -323,6 +329,8 @@ class SimulatedNetwork:
     def died(self, runtime: SimulatedRuntime, *, silently: bool = False) -> None:
         """A process has died. The system resets its connections; if the machine has died with it,
         ``silently``, the others do not hear of it until they have sent something and waited."""
+        if silently:
+            self._dark.add(runtime.name)
         for each in self._live:
             if runtime in each.ends and not each.is_over:
                 outgoing = each.there if each.ends[0] is runtime else each.back

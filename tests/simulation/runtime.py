@@ -30,22 +30,31 @@ class Connects(Protocol):
 
 
 class SimulatedClock:
-    """The clocks of one machine. ``rate``: how fast they go, 1.001 gains 86 s a day. ``jump`` moves
-    the wall clock alone, as a correction does."""
+    """The clocks of one machine. ``rate``: how fast they go, 1.001 gains 86 s a day; ``drift``
+    changes it. ``jump`` moves the wall clock alone, as a correction does."""
 
     def __init__(self, scheduler: Scheduler, offset_ms: int = 0, rate: float = 1.0) -> None:
         self.rate = rate
         self._scheduler = scheduler
         self._offset_ms = EPOCH_MS + offset_ms
+        self._since = 0  # the rate is that of now
+        self._shown = 0.0  # microseconds then
+
+    def drift(self, rate: float) -> None:
+        self._shown, self._since = self._micros(), self._scheduler.now
+        self.rate = rate
+
+    def _micros(self) -> float:
+        return self._shown + (self._scheduler.now - self._since) * self.rate
 
     def jump(self, millis: int) -> None:
         self._offset_ms += millis
 
     def millis(self) -> int:
-        return self._offset_ms + int(self._scheduler.now * self.rate) // 1000
+        return self._offset_ms + int(self._micros()) // 1000
 
     def monotonic(self) -> float:
-        return self._scheduler.now * self.rate / SECOND
+        return self._micros() / SECOND
 
     def micros(self, seconds: float) -> int:
         """The true time in which this clock shows that ``seconds`` have passed."""
@@ -181,13 +190,16 @@ class SimulatedRuntime:
         network: Connects,
         name: str,
         clock: SimulatedClock | None = None,
+        disk_micros: Callable[[], int] = lambda: 0,
     ) -> None:
+        """``disk_micros``: how long what was done since the last call takes beyond that moment."""
         self.scheduler = scheduler
         self.name = name
         self.process: Process = scheduler.process(name)
         self._own_clock = clock or SimulatedClock(scheduler)
         self.clock: Clock = self._own_clock
         self._network = network
+        self._disk_micros = disk_micros
 
     # Life and death
 
@@ -235,7 +247,8 @@ class SimulatedRuntime:
         try:
             return function(*args)
         finally:
-            self.scheduler.wait(f"the end of {name}", self.scheduler.rng.randrange(_CALL_MICROS))
+            micros = self.scheduler.rng.randrange(_CALL_MICROS) + self._disk_micros()
+            self.scheduler.wait(f"the end of {name}", micros)
 
     def close(self) -> None: ...
 

@@ -13,7 +13,7 @@ import heapq
 import random
 from bisect import insort
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from hashlib import blake2b
@@ -81,6 +81,8 @@ class Process:
     def __init__(self, scheduler: Scheduler, name: str) -> None:
         self.name = name
         self.is_dead = False
+        self.held: list[SimulatedTask] | None = None
+        """The tasks that could run, while the process is paused; None while it is not."""
         self.tasks: dict[int, SimulatedTask] = {}
         self.failed: Callable[[SimulatedTask, BaseException], object] = _fail
         self.scheduler = scheduler
@@ -100,7 +102,17 @@ class Process:
         """
         if not self.is_dead:
             self.is_dead = True
+            self.held = None
             self.scheduler.bury(self)
+
+    def pause(self) -> None:
+        """No task takes a step until ``resume``, as by SIGSTOP. Time goes on."""
+        if self.held is None and not self.is_dead:
+            self.held = self.scheduler.hold(self)
+
+    def resume(self) -> None:
+        held, self.held = self.held, None
+        self.scheduler.let_run(held or ())
 
 
 def _fail(task: SimulatedTask, error: BaseException) -> None:
@@ -187,7 +199,7 @@ class Scheduler:
         )
         task.greenlet.parent = self._main
         process.tasks[task.number] = task
-        self._ready.append(task)
+        self.let_run((task,))
         return task
 
     def _live(
@@ -239,8 +251,20 @@ class Scheduler:
         if task.waits_for is None or task.process.is_dead:
             return False
         task.waits_for = None
-        insort(self._ready, task, key=_number)
+        self.let_run((task,))
         return True
+
+    def let_run(self, tasks: Iterable[SimulatedTask]) -> None:
+        """From now on they can run, or once their process is not paused."""
+        for task in tasks:
+            held = task.process.held
+            insort(self._ready if held is None else held, task, key=_number)
+
+    def hold(self, process: Process) -> list[SimulatedTask]:
+        """Take those that can run from a process."""
+        held = [task for task in self._ready if task.process is process]
+        self._ready = [task for task in self._ready if task.process is not process]
+        return held
 
     def _time_out(self, task: SimulatedTask) -> None:
         task.timed_out = self.wake(task)

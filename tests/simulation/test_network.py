@@ -208,7 +208,7 @@ def test_the_death_of_a_process_resets_its_connections(silently: bool) -> None:
             sock.recv(1)
         except OSError as error:
             answers.append(type(error))
-        with pytest.raises(ConnectionRefusedError):
+        with pytest.raises(TimeoutError if silently else ConnectionRefusedError):
             hosts.connect()
 
     hosts.run(talk)
@@ -232,3 +232,56 @@ def test_a_request_that_waits_hears_of_its_peer() -> None:
 
     hosts.run(talk)
     assert ends == ["end"]
+
+
+def test_a_machine_that_is_off_says_nothing() -> None:
+    hosts = TwoHosts(1, echo)
+
+    def talk() -> None:
+        sock = hosts.connect(5.0)
+        sock.sendall(b"before")
+        assert sock.recv(100)
+        hosts.server.kill()
+        hosts.network.died(hosts.server, silently=True)
+        with pytest.raises(TimeoutError):
+            sock.recv(100)
+        before = hosts.scheduler.now
+        with pytest.raises(TimeoutError):
+            hosts.connect(5.0)
+        assert hosts.scheduler.now - before >= 5 * SECOND
+
+    hosts.run(talk)
+
+
+def test_who_waits_on_a_connection_to_a_machine_that_is_off_sees_it_closed() -> None:
+    hosts = TwoHosts(1, echo)
+
+    def talk() -> None:
+        sock = hosts.connect(60.0)
+        hosts.server.kill()
+        hosts.network.died(hosts.server, silently=True)
+
+        def read() -> None:
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                sock.recv(100)
+
+        task = hosts.client.spawn("read", read)
+        hosts.client.sleep(1.0)
+        sock.close()
+        assert task.join(1.0)
+
+    hosts.run(talk)
+
+
+def test_arrivals_are_counted() -> None:
+    hosts = TwoHosts(1, echo)
+    seen: list[int] = []
+    hosts.network.arrivals.after(1, lambda: seen.append(hosts.scheduler.now))
+
+    def talk() -> None:
+        sock = hosts.connect()
+        sock.sendall(b"1")
+        assert sock.recv(1) == b"1"
+        assert len(seen) == 1
+
+    hosts.run(talk)

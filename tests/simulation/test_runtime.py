@@ -165,3 +165,24 @@ def test_what_a_dead_process_was_told_reaches_nobody() -> None:
     event.set()
     runtime.scheduler.run_for(1)
     assert not got
+
+
+def test_a_clock_that_drifts_does_not_go_back() -> None:
+    scheduler = Scheduler(1)
+    clock = SimulatedClock(scheduler)
+    scheduler.run_for(0)
+    shown: list[float] = []
+    for rate in (1.0, 0.5, 2.0):
+        clock.drift(rate)
+        shown.append(clock.monotonic())
+        scheduler.now += 100 * SECOND
+    assert [*shown, clock.monotonic()] == [0.0, 100.0, 150.0, 350.0]
+    assert clock.millis() == EPOCH_MS + 350_000
+
+
+def test_a_call_on_a_thread_takes_as_long_as_the_disk() -> None:
+    scheduler = Scheduler(1)
+    network = SimulatedNetwork(scheduler)
+    runtime = SimulatedRuntime(scheduler, network, "host", None, lambda: 5 * SECOND)
+    finish(runtime, lambda: runtime.blocking(lambda: None))
+    assert scheduler.now >= 5 * SECOND

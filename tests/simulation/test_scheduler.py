@@ -171,3 +171,39 @@ def test_the_error_of_a_task_ends_the_run() -> None:
     scheduler.process("p").spawn("one", lambda: [][0])
     with pytest.raises(TaskFailed, match="p/one#1 failed: IndexError"):
         scheduler.run_for(1)
+
+
+def test_a_paused_process_takes_no_step_and_goes_on_later() -> None:
+    scheduler = Scheduler(1)
+    paused, other = scheduler.process("paused"), scheduler.process("other")
+    steps: list[str] = []
+
+    def work(name: str) -> None:
+        for _ in range(3):
+            steps.append(name)
+            scheduler.wait("time", SECOND)
+
+    paused.spawn("work", work, "paused")
+    other.spawn("work", work, "other")
+    paused.pause()
+    paused.spawn("more", work, "more")
+    scheduler.run(lambda: not other.tasks, seconds=10)
+    assert steps == ["other"] * 3
+    paused.resume()
+    scheduler.run_for(0.5)
+    paused.pause()
+    scheduler.run_for(10.0)
+    assert sorted(steps[3:]) == ["more", "paused"]
+    paused.resume()
+    scheduler.run(lambda: not paused.tasks, seconds=10)
+    assert len(steps) == 9
+
+
+def test_a_paused_process_can_be_killed() -> None:
+    scheduler = Scheduler(1)
+    process = scheduler.process("p")
+    process.spawn("work", lambda: None)
+    process.pause()
+    process.kill()
+    scheduler.run_for(1.0)
+    assert not process.tasks
