@@ -101,7 +101,8 @@ class FaultyFiles:
 
     ``clock`` (ms) gives files their times. ``calls`` counts changing calls; when it reaches
     ``crash_at`` the call is not done, or in part, and Crash is raised. The next write raises
-    ``error`` if that is set. ``on_fsync``, if set, is called in the middle of each fsync.
+    ``error`` if that is set, or is done in part if ``is_short``. ``on_fsync``, if set, is called in
+    the middle of each fsync.
     """
 
     def __init__(self, root: str, clock: Callable[[], int], rng: random.Random) -> None:
@@ -111,6 +112,7 @@ class FaultyFiles:
         self.calls = 0
         self.crash_at = -1
         self.error: OSError | None = None
+        self.is_short = False
         self.dead = False
         self.on_fsync: Callable[[], object] | None = None
         self._tree = DirectoryNode()
@@ -205,8 +207,8 @@ class FaultyFiles:
     def _ours(self, path: Any) -> bool:
         return isinstance(path, str) and path.startswith(self.root)
 
-    def _step(self) -> None:
-        """Called once before each change."""
+    def _step(self, what: str, place: str | Node) -> None:
+        """Called once before each change, ``what``, of a path or of an open file."""
         if self.dead:
             raise Crash("the process is dead")
         self.calls += 1
@@ -227,14 +229,14 @@ class FaultyFiles:
             return int(real(path, flags, mode, **more))
         node = self._live.get(path)
         if node is None and flags & os.O_CREAT:
-            self._step()
+            self._step("create", path)
             fd = int(real(path, flags, mode))
             self._stamp(fd)
             self._add(path, FileNode())
         else:
             if node is not None and flags & os.O_TRUNC:
                 assert isinstance(node, FileNode)
-                self._step()
+                self._step("truncate", node)
                 node.pending.append(0)
             elif self.dead and flags & (os.O_WRONLY | os.O_RDWR):
                 raise Crash("the process is dead")
@@ -259,7 +261,7 @@ class FaultyFiles:
         assert isinstance(node, FileNode)
         data = bytes(data)
         try:
-            self._step()
+            self._step("write", node)
             if self.error is not None:
                 error, self.error = self.error, None
                 raise error
@@ -272,6 +274,9 @@ class FaultyFiles:
                     self._stamp(fd)
                     node.pending.append((position, part))
             raise
+        if self.is_short and len(data) > 1:
+            self.is_short = False
+            data = data[: self.rng.randrange(1, len(data))]
         real(fd, data, position)
         self._stamp(fd)
         node.pending.append((position, data))
@@ -289,7 +294,7 @@ class FaultyFiles:
         node = self._open.get(fd)
         if node is not None:
             assert isinstance(node, FileNode)
-            self._step()
+            self._step("truncate", node)
             node.pending.append(size)
         self._real["os.ftruncate"](fd, size)
         if node is not None:
@@ -310,7 +315,7 @@ class FaultyFiles:
         if node is None:
             self._real["os.fsync"](fd)
             return
-        self._step()
+        self._step("sync", node)
         if isinstance(node, DirectoryNode):
             node.synced, node.pending = node.names(len(node.pending)), []
         else:
@@ -323,7 +328,7 @@ class FaultyFiles:
             self._real["os.replace"](source, target, **more)
             return
         if source in self._live:
-            self._step()
+            self._step("rename", source)
         self._real["os.replace"](source, target)
         node = self._live.pop(source)
         assert isinstance(node, FileNode), "renaming directories is not known here"
@@ -347,7 +352,7 @@ class FaultyFiles:
             self._real[function](path, **more)
             return
         if path in self._live:
-            self._step()
+            self._step("remove", path)
         self._real[function](path)
         del self._live[path]
         name = os.path.basename(path)
@@ -356,15 +361,17 @@ class FaultyFiles:
     def _mkdir(self, path: Any, mode: int = 0o777, **more: Any) -> None:
         ours = self._ours(path)
         if ours and path not in self._live:
-            self._step()
+            self._step("create", path)
         self._real["os.mkdir"](path, mode, **more)
         if ours:
             self._add(path, DirectoryNode())
 
     def _utime(self, path: Any, times: Any = None, **more: Any) -> None:
         """File times count as durable at once, because no log depends on them."""
-        if self._ours(path) or (isinstance(path, int) and path in self._open):
-            self._step()
+        if self._ours(path):
+            self._step("stamp", path)
+        elif isinstance(path, int) and path in self._open:
+            self._step("stamp", self._open[path])
         if times is not None:
             more["times"] = times
         self._real["os.utime"](path, **more)

@@ -5,9 +5,12 @@ It can stop, be killed, at once or at one of its next changes of files, and star
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from kafka08.errors import KafkaError
+from kafka08.log import directory as log_directory
 from kafka08.log.manager import LogManager
 from kafka08.runtime import Runtime
 from kafka08.server.broker import KafkaServer
@@ -17,10 +20,11 @@ from kafka08.server.requests.listeners import Listening
 from kafka08.server.rooms import Rooms
 from kafka08.server.storage.replica_manager import ReplicaManager
 from kafka08.settings.broker import BrokerConfig
-from tests.log.faulty_files import Crash, FaultyFiles
+from tests.log.faulty_files import Crash
+from tests.simulation.disk import BrokerDisk
 from tests.simulation.network import SimulatedNetwork
 from tests.simulation.runtime import SimulatedClock, SimulatedRuntime
-from tests.simulation.scheduler import Scheduler, SimulatedTask, TaskFailed
+from tests.simulation.scheduler import ProcessKilled, Scheduler, SimulatedTask, TaskFailed
 from tests.simulation.server import SimulatedListening
 from tests.simulation.sessions import SimulatedSessions
 from zk.access import NodeAccess
@@ -37,25 +41,16 @@ class Surroundings(NamedTuple):
     sessions: SimulatedSessions
 
 
-class BrokerDisk(FaultyFiles):
-    """The files of one broker. ``crashed`` is called when its process dies at one of its calls."""
-
-    crashed: Callable[[], object] | None = None
-
-    def _step(self) -> None:
-        try:
-            super()._step()
-        except Crash:
-            if self.crashed is not None:
-                self.crashed()
-            raise
-
-
 class LoadedServer(KafkaServer):
-    """Shows its logs once they are loaded, and its rooms once they are built."""
+    """Shows its logs once they are loaded, and its rooms once they are built. ``halt`` ends the
+    process."""
 
     log_manager: LogManager | None = None
     rooms: Rooms | None = None
+
+    def __init__(self, halt: Callable[[str], None], *args: Any) -> None:
+        super().__init__(*args)
+        self._halt = halt
 
     def _load_logs(self, zk: ZkClient, monitoring: Monitoring) -> LogManager:
         self.log_manager = super()._load_logs(zk, monitoring)
@@ -63,6 +58,7 @@ class LoadedServer(KafkaServer):
 
     def _parts(self, rooms: Rooms, zk: ZkClient, monitoring: Monitoring) -> Iterator[Part]:
         self.rooms = rooms
+        rooms.storage.failures.halt = self._halt
         return super()._parts(rooms, zk, monitoring)
 
 
@@ -88,12 +84,14 @@ class SimulatedBroker:
         self.disk.crashed = self.kill
         self.has_started = False
         self.is_ending = False
+        self.is_gone = False
+        self._lost_power = False
         self.config = BrokerConfig.from_properties(
             {
                 "broker.id": str(broker_id),
                 "host.name": self.host,
                 "port": str(PORT),
-                "log.dirs": f"{disk.root}/data",
+                "log.dirs": ",".join(disk.directories),
                 "zookeeper.connect": "zookeeper:2181",
                 **settings,
             }
@@ -104,7 +102,7 @@ class SimulatedBroker:
 
     def _new_runtime(self) -> SimulatedRuntime:
         scheduler, network, _ = self._surroundings
-        runtime = SimulatedRuntime(scheduler, network, self.host, self.clock)
+        runtime = SimulatedRuntime(scheduler, network, self.host, self.clock, self.disk.waited)
         runtime.process.failed = self._failed
         return runtime
 
@@ -124,6 +122,11 @@ class SimulatedBroker:
         return self._server.log_manager
 
     @property
+    def has_lost_a_directory(self) -> bool:
+        """A directory has failed, which is not used again before the next start."""
+        return self.has_started and len(self.log_manager.log_dirs) < len(self.disk.directories)
+
+    @property
     def rooms(self) -> Rooms | None:
         """The rooms of the process that runs, once they are built."""
         return None if self._server is None else self._server.rooms
@@ -138,12 +141,18 @@ class SimulatedBroker:
     def start(self) -> None:
         """Begin to start."""
         assert self._server is None, f"{self.host} runs"
+        assert not self.is_gone
         self.runtime = self._new_runtime()
-        self._server = LoadedServer(self.config, self.runtime, self._listen, self._connect)
+        self._server = LoadedServer(
+            self._halt, self.config, self.runtime, self._listen, self._connect
+        )
         self.runtime.spawn("main", self._start, self._server)
 
     def _start(self, server: LoadedServer) -> None:
-        server.start()
+        try:
+            server.start()
+        except (KafkaError, OSError) as error:
+            self._halt(f"cannot start: {error!r}")
         self.has_started = True
         self._surroundings.scheduler.note("has started")
 
@@ -155,6 +164,12 @@ class SimulatedBroker:
         return sessions.connect(self.runtime, config.zookeeper_session_timeout_ms)
 
     # End
+
+    def _halt(self, reason: str) -> None:
+        """It ends its process by itself."""
+        self._surroundings.scheduler.note(f"halts: {reason}")
+        self.kill()
+        raise ProcessKilled
 
     def stop(self) -> SimulatedTask:
         """Begin to stop cleanly; the task ends when that is over."""
@@ -171,16 +186,41 @@ class SimulatedBroker:
         self.has_started = self.is_ending = False
         self._server = None
 
-    def kill(self) -> None:
-        """End its process at once, if it runs."""
+    def kill(self, *, silently: bool = False) -> None:
+        """End its process at once, if it runs; with its machine if ``silently``, so that nobody is
+        told."""
         if self._server is None or self.runtime.is_dead:
             return
         scheduler, network, sessions = self._surroundings
         self.disk.dead = self.is_ending = True
+        if self.runtime.process.held is not None:
+            sessions.ensemble.heal(self.host)
         self.runtime.kill()
-        network.died(self.runtime)
+        network.died(self.runtime, silently=silently)
         sessions.died(self.runtime)
         scheduler.after(0, self._bury)
+
+    def power_cut(self) -> None:
+        """Its machine is off at once, and what was not synced may be lost."""
+        if self._server is None:
+            self.disk.revive(power_cut=True)
+        else:
+            self._lost_power = True
+            self.kill(silently=True)
+
+    def leave(self) -> None:
+        """Its machine is lost, and it never comes back."""
+        self.kill(silently=True)
+        self.is_gone = True
+
+    def pause(self) -> None:
+        """Its process stands still until ``resume``, while the world goes on."""
+        self.runtime.process.pause()
+        self._surroundings.sessions.ensemble.cut(self.host)
+
+    def resume(self) -> None:
+        self.runtime.process.resume()
+        self._surroundings.sessions.ensemble.heal(self.host)
 
     def kill_at(self, changes: int) -> None:
         """Kill it at one of its next changes of files."""
@@ -190,5 +230,8 @@ class SimulatedBroker:
         """All its tasks were unwound."""
         if self._server is not None and self._server.log_manager is not None:
             self._server.log_manager._unlock()
+        # It may have died before it showed its logs.
+        log_directory._owned.difference_update(map(os.path.realpath, self.disk.directories))
         self._is_gone()
-        self.disk.revive(power_cut=False)
+        self.disk.revive(power_cut=self._lost_power)
+        self._lost_power = False

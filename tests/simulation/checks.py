@@ -40,7 +40,8 @@ def assignments(world: SimulatedWorld) -> dict[TopicPartition, tuple[int, ...]]:
 
 
 def is_at_rest(world: SimulatedWorld, topic: str) -> bool:
-    """Whether each partition has a leader that is there, and all its replicas in the isr."""
+    """Whether each partition has a leader that is there, and all its replicas in the isr, but for
+    those that never come back."""
     for partition, replicas in assignment(world, topic).items():
         path = znodes.partition_state_path(topic, partition)
         data = world.sessions.data(path)
@@ -48,7 +49,8 @@ def is_at_rest(world: SimulatedWorld, topic: str) -> bool:
             return False
         state = znodes.decode_partition_state(path, data)
         leader = world.brokers.get(state.leader)
-        if leader is None or not leader.has_started or set(state.isr) != set(replicas):
+        staying = {each for each in replicas if not world.brokers[each].is_gone}
+        if leader is None or not leader.has_started or set(state.isr) != staying:
             return False
     return True
 

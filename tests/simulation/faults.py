@@ -1,105 +1,310 @@
-"""The faults of a run: a table of what may happen to a cluster, and how all of it ends."""
+"""The faults of a run: a table of what may happen to a cluster, and how all of it ends.
+
+A third of them hit in the middle of something: at a change of a broker's files, at a decision of
+ZooKeeper, at an arrival of bytes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from random import Random
 from typing import NamedTuple
 
 from tests.simulation.broker import SimulatedBroker
 from tests.simulation.scheduler import SECOND
 from tests.simulation.world import SimulatedWorld
 
+_AT_A_MOMENT = 0.4
+_MOST_MOMENTS = 30
+_LONGEST_SECONDS = (1, 4, 15)
+
+
+class Scene(NamedTuple):
+    """Where a fault happens: at ``broker``, which the seed picks. ``rng``: its source of chance."""
+
+    world: SimulatedWorld
+    broker: SimulatedBroker
+    rng: Random
+
 
 class Fault(NamedTuple):
-    """``weight``: how often it is drawn. ``strike`` begins it; it must not wait."""
+    """``weight``: how often it is drawn, 0 while the checks of a run do not know its effects.
+    ``strike`` begins it; it must not wait."""
 
     weight: int
-    strike: Callable[[SimulatedWorld, SimulatedBroker], object]
+    strike: Callable[[Scene], object]
 
 
 def draw(world: SimulatedWorld) -> str:
-    """Begin a fault that the seed picks, of a broker that it picks; its name."""
-    rng = world.scheduler.rng
+    """Begin a fault that the seed picks, or plan it for a moment soon; its name."""
+    rng = Random(world.scheduler.rng.random())
     name = rng.choice(_DRAWN)
-    world.scheduler.note(name, "fault")
-    FAULTS[name].strike(world, rng.choice(list(world.brokers.values())))
+    broker = rng.choice([each for each in world.brokers.values() if not each.is_gone])
+    strike = partial(_strike, name, Scene(world, broker, rng))
+    if rng.random() < _AT_A_MOMENT:
+        ensemble, network = world.sessions.ensemble, world.network
+        moments = rng.choice((broker.disk.changes, ensemble.decisions, network.arrivals))
+        moments.after(rng.randint(1, _MOST_MOMENTS), strike)
+    else:
+        strike()
     return name
+
+
+def _strike(name: str, scene: Scene) -> None:
+    scene.world.durability.review()
+    scene.world.scheduler.note(f"{name} of {scene.broker.host}", "fault")
+    FAULTS[name].strike(scene)
 
 
 def end_all(world: SimulatedWorld) -> None:
     """No fault lasts, and none is still to come. Brokers that have ended stay so."""
     world.network.heal_all()
+    world.sessions.ensemble.end_faults()
     for broker in world.brokers.values():
-        broker.disk.crash_at = -1
+        broker.disk.repair()
+        broker.resume()
 
 
-# Processes
+def are_up(world: SimulatedWorld) -> bool:
+    """Whether all brokers that are to come back have started, with all their disks. Starts those
+    that do not run, so it is to be asked again and again."""
+    staying = [each for each in world.brokers.values() if not each.is_gone]
+    for broker in staying:
+        if broker.has_lost_a_directory:
+            broker.kill()
+        elif not broker.is_running:
+            broker.start()
+    return all(each.has_started and not each.is_ending for each in staying)
 
 
-def _start(world: SimulatedWorld, _: SimulatedBroker) -> None:
+def _for_a_time(scene: Scene, end: Callable[[], object]) -> None:
+    seconds = scene.rng.choice(_LONGEST_SECONDS)
+    scene.world.scheduler.after(scene.rng.randrange(seconds * SECOND), end)
+
+
+# Processes and machines
+
+
+def _start(scene: Scene) -> None:
     """All brokers that do not run."""
-    for each in world.brokers.values():
-        if not each.is_running:
+    for each in scene.world.brokers.values():
+        if not each.is_running and not each.is_gone:
             each.start()
 
 
-def _kill(_: SimulatedWorld, broker: SimulatedBroker) -> None:
-    broker.kill()
+def _calm(scene: Scene) -> None:
+    """Nothing is wrong, until the next fault."""
+    end_all(scene.world)
+    _start(scene)
 
 
-def _kill_at_a_change(world: SimulatedWorld, broker: SimulatedBroker) -> None:
-    broker.kill_at(world.scheduler.rng.randint(1, 30))
+def _kill(scene: Scene) -> None:
+    scene.broker.kill()
 
 
-def _restart(_: SimulatedWorld, broker: SimulatedBroker) -> None:
-    if broker.has_started and not broker.is_ending:
-        broker.stop()
+def _kill_at_a_change(scene: Scene) -> None:
+    """The change may be done in part."""
+    scene.broker.kill_at(scene.rng.randint(1, _MOST_MOMENTS))
+
+
+def _restart(scene: Scene) -> None:
+    if scene.broker.has_started and not scene.broker.is_ending:
+        scene.broker.stop()
+
+
+def _power_cut(scene: Scene) -> None:
+    _cut_power(scene, scene.broker)
+
+
+def _black_out(scene: Scene) -> None:
+    """All machines are without power."""
+    for each in scene.world.brokers.values():
+        if not each.is_gone:
+            _cut_power(scene, each)
+
+
+def _cut_power(scene: Scene, broker: SimulatedBroker) -> None:
+    scene.world.durability.lost(broker)
+    broker.power_cut()
+
+
+def _pause(scene: Scene) -> None:
+    scene.broker.pause()
+    _for_a_time(scene, scene.broker.resume)
+
+
+def _leave(scene: Scene) -> None:
+    """One broker of more than two may never come back, if nothing depends on it."""
+    if scene.world.durability.may_leave(scene.broker):
+        scene.world.durability.lost(scene.broker)
+        scene.broker.leave()
 
 
 # Connections
 
 
-def _ways(world: SimulatedWorld, broker: SimulatedBroker) -> tuple[str, str]:
+def _ways(scene: Scene) -> tuple[str, str]:
     """From the broker to another host, or back."""
-    rng = world.scheduler.rng
-    hosts = [each.host for each in world.brokers.values() if each is not broker]
-    other = rng.choice([*hosts, "producer", "consumer"])
-    return (broker.host, other) if rng.random() < 0.5 else (other, broker.host)
+    host, other = scene.broker.host, scene.rng.choice(_others(scene))
+    return (host, other) if scene.rng.random() < 0.5 else (other, host)
 
 
-def _cut(world: SimulatedWorld, _: SimulatedBroker) -> None:
-    world.network.cut_one()
+def _others(scene: Scene) -> list[str]:
+    """The other brokers, and the clients."""
+    world = scene.world
+    hosts = [each.host for each in world.brokers.values() if each is not scene.broker]
+    return [*hosts, *world.client_hosts]
 
 
-def _part(world: SimulatedWorld, broker: SimulatedBroker) -> None:
+def _cut(scene: Scene) -> None:
+    scene.world.network.cut_one()
+
+
+def _part_ways(scene: Scene, *ways: tuple[str, str]) -> None:
+    network = scene.world.network
+    for way in ways:
+        network.partition(*way)
+        _for_a_time(scene, partial(network.heal, *way))
+
+
+def _part(scene: Scene) -> None:
     """For some seconds nothing arrives on one way."""
-    source, target = _ways(world, broker)
-    world.network.partition(source, target)
-    length = world.scheduler.rng.randrange(10 * SECOND)
-    world.scheduler.after(length, lambda: world.network.heal(source, target))
+    _part_ways(scene, _ways(scene))
 
 
-def _slow_down(world: SimulatedWorld, broker: SimulatedBroker) -> None:
+def _silence(scene: Scene) -> None:
+    """For some seconds nothing of the broker arrives anywhere, but for ZooKeeper."""
+    _part_ways(scene, *((scene.broker.host, other) for other in _others(scene)))
+
+
+def _isolate(scene: Scene) -> None:
+    """For some seconds nothing arrives at the broker, or of it, also for ZooKeeper."""
+    others = _others(scene)
+    _part_ways(scene, *((scene.broker.host, other) for other in others))
+    _part_ways(scene, *((other, scene.broker.host) for other in others))
+    _cut_from_zookeeper(scene)
+
+
+def _slow_down(scene: Scene) -> None:
     """One way takes long from now on."""
-    link = world.network.link(*_ways(world, broker))
-    link.slowest = world.scheduler.rng.choice((2_000, 100_000, 1_000_000))
+    link = scene.world.network.link(*_ways(scene))
+    link.slowest = scene.rng.choice((2_000, 100_000, 1_000_000))
+
+
+# ZooKeeper
+
+
+def _a_server(scene: Scene) -> int:
+    return scene.rng.randrange(len(scene.world.sessions.ensemble.servers))
+
+
+def _expire(scene: Scene) -> None:
+    """Any session, also of a client."""
+    ensemble = scene.world.sessions.ensemble
+    if ensemble.sessions:
+        ensemble.expire(scene.rng.choice(sorted(ensemble.sessions)))
+
+
+def _stop_server(scene: Scene) -> None:
+    """A second one at the same time takes the quorum."""
+    ensemble, number = scene.world.sessions.ensemble, _a_server(scene)
+    ensemble.stop(number)
+    _for_a_time(scene, partial(ensemble.start, number))
+
+
+def _isolate_server(scene: Scene) -> None:
+    """It serves reads for a while, but the others do not know of it."""
+    ensemble, number = scene.world.sessions.ensemble, _a_server(scene)
+    ensemble.isolate(number)
+    _for_a_time(scene, partial(ensemble.rejoin, number))
+
+
+def _lag_server(scene: Scene) -> None:
+    """Reads from it are old from now on."""
+    server = scene.world.sessions.ensemble.servers[_a_server(scene)]
+    server.lag = scene.rng.choice((None, (0.0, 1.0), (1.0, 3.0)))
+
+
+def _cut_from_zookeeper(scene: Scene) -> None:
+    """For some seconds, one way or both."""
+    ensemble = scene.world.sessions.ensemble
+    there, back = scene.rng.choice(((True, True), (True, False), (False, True)))
+    ensemble.cut(scene.broker.host, there=there, back=back)
+    _for_a_time(scene, partial(ensemble.heal, scene.broker.host))
+
+
+def _cut_from_server(scene: Scene) -> None:
+    ensemble, number = scene.world.sessions.ensemble, _a_server(scene)
+    ensemble.cut(scene.broker.host, number)
+    _for_a_time(scene, partial(ensemble.heal, scene.broker.host, number))
+
+
+def _lose_connection(scene: Scene) -> None:
+    """To ZooKeeper: some of what was under way was carried out."""
+    scene.world.sessions.ensemble.reset(scene.broker.host)
+
+
+# Disks
+
+
+def _fill(scene: Scene) -> None:
+    scene.broker.disk.is_full = True
+    _for_a_time(scene, partial(setattr, scene.broker.disk, "is_full", False))
+
+
+def _break(scene: Scene) -> None:
+    """One of its directories fails for a time."""
+    scene.broker.disk.broken = scene.rng.choice(scene.broker.disk.directories)
+    _for_a_time(scene, partial(setattr, scene.broker.disk, "broken", None))
+
+
+def _write_in_part(scene: Scene) -> None:
+    scene.broker.disk.is_short = True
+
+
+def _sync_slowly(scene: Scene) -> None:
+    scene.broker.disk.sync_micros = scene.rng.choice((0, 100_000, 3 * SECOND))
 
 
 # Clocks
 
 
-def _jump(world: SimulatedWorld, broker: SimulatedBroker) -> None:
-    broker.clock.jump(world.scheduler.rng.randint(-600_000, 600_000))
+def _jump(scene: Scene) -> None:
+    scene.broker.clock.jump(scene.rng.randint(-600_000, 600_000))
+
+
+def _drift(scene: Scene) -> None:
+    scene.broker.clock.drift(1 + scene.rng.uniform(-0.001, 0.001))
 
 
 FAULTS = {
-    "kill": Fault(3, _kill),
-    "kill_at_a_change": Fault(4, _kill_at_a_change),
+    "calm": Fault(7, _calm),
+    "start": Fault(5, _start),
+    "kill": Fault(2, _kill),
+    "kill at a change": Fault(3, _kill_at_a_change),
     "restart": Fault(1, _restart),
-    "cut": Fault(3, _cut),
-    "part": Fault(3, _part),
-    "slow_down": Fault(1, _slow_down),
+    "power cut": Fault(0, _power_cut),
+    "blackout": Fault(0, _black_out),
+    "pause": Fault(2, _pause),
+    "leave": Fault(0, _leave),
+    "cut": Fault(2, _cut),
+    "part": Fault(2, _part),
+    "silence": Fault(1, _silence),
+    "isolate": Fault(1, _isolate),
+    "slow link": Fault(1, _slow_down),
+    "expire": Fault(2, _expire),
+    "stop a server": Fault(2, _stop_server),
+    "isolate a server": Fault(1, _isolate_server),
+    "old reads": Fault(1, _lag_server),
+    "cut from ZooKeeper": Fault(2, _cut_from_zookeeper),
+    "cut from a server": Fault(1, _cut_from_server),
+    "lose ZooKeeper": Fault(2, _lose_connection),
+    "full disk": Fault(1, _fill),
+    "broken disk": Fault(1, _break),
+    "short write": Fault(1, _write_in_part),
+    "slow sync": Fault(1, _sync_slowly),
     "jump": Fault(1, _jump),
-    "start": Fault(3, _start),
+    "drift": Fault(1, _drift),
 }
 _DRAWN = [name for name, fault in FAULTS.items() for _ in range(fault.weight)]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 FAULTS = 60
 """Of a run, unless told otherwise."""
 MOST_BROKERS = 5
-_PAUSES = (0.05, 0.5, 5.0)
+_PAUSES = (0.05, 0.5, 5.0, 15.0)
 
 
 class PlannedFault(NamedTuple):

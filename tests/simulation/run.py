@@ -160,10 +160,7 @@ class SimulatedRun:
         world = self.world
         faults.end_all(world)
         self._await(lambda: not any(each.is_ending for each in world.brokers.values()))
-        for broker in world.brokers.values():
-            if not broker.is_running:
-                broker.start()
-        self._await(lambda: all(each.has_started for each in world.brokers.values()))
+        self._await(lambda: faults.are_up(world))
         self._await(lambda: checks.is_at_rest(world, TOPIC))
 
 

@@ -1,4 +1,4 @@
-"""What is planned for the nth time that something happens."""
+"""Calls that are planned for the nth time that something happens."""
 
 from __future__ import annotations
 

@@ -9,14 +9,18 @@ from __future__ import annotations
 import gc
 import os
 import random
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from unittest import mock
 
+from kafka08.cluster.partition import LeaderState, Partition
 from kafka08.log import manager as manager_module
 from tests.log.storage_model import InlineExecutor
-from tests.simulation.broker import BrokerDisk, SimulatedBroker, Surroundings
+from tests.simulation.broker import SimulatedBroker, Surroundings
+from tests.simulation.disk import BrokerDisk
+from tests.simulation.durability import Durability
 from tests.simulation.network import SimulatedNetwork
 from tests.simulation.runtime import SimulatedClock, SimulatedRuntime
 from tests.simulation.scheduler import Scheduler, Trace
@@ -46,6 +50,7 @@ class SimulatedWorld:
         self.network = SimulatedNetwork(self.scheduler)
         self.sessions = SimulatedSessions(self.scheduler)
         self.brokers: dict[int, SimulatedBroker] = {}
+        self.durability = Durability(self.sessions, self.brokers)
         self._directory = directory
         self._count = count
         self._clients: list[SimulatedRuntime] = []
@@ -58,9 +63,21 @@ class SimulatedWorld:
         self._undo.enter_context(mock.patch.object(os, "urandom", random.Random(seed).randbytes))
         pool = mock.patch.object(manager_module, "ThreadPoolExecutor", InlineExecutor)
         self._undo.enter_context(pool)
+        self._undo.enter_context(mock.patch.object(Partition, "make_leader", self._leading()))
         for number in range(1, self._count + 1):
             self.brokers[number] = self._broker(number)
         return self
+
+    def _leading(self) -> Callable[[Partition, LeaderState, float], bool]:
+        """Partition.make_leader, of which ``durability`` is told."""
+        make_leader = Partition.make_leader
+
+        def told(partition: Partition, state: LeaderState, now: float) -> bool:
+            moved = make_leader(partition, state, now)
+            self.durability.leads(partition)
+            return moved
+
+        return told
 
     def _broker(self, number: int) -> SimulatedBroker:
         clock = SimulatedClock(self.scheduler)
@@ -68,8 +85,10 @@ class SimulatedWorld:
         root.mkdir()
         disk = BrokerDisk(str(root), clock.millis, random.Random(self.scheduler.rng.random()))
         self._undo.enter_context(disk)
+        disk.make_directories()
         surroundings = Surroundings(self.scheduler, self.network, self.sessions)
-        return SimulatedBroker(surroundings, number, disk, clock, SETTINGS)
+        settings = {**SETTINGS, "min.insync.replicas": str(min(2, self._count))}
+        return SimulatedBroker(surroundings, number, disk, clock, settings)
 
     def __exit__(
         self,
@@ -87,6 +106,10 @@ class SimulatedWorld:
             gc.collect()  # descriptors close with their objects, while the disks know them
         finally:
             self._undo.close()
+
+    @property
+    def client_hosts(self) -> list[str]:
+        return [each.name for each in self._clients]
 
     def client(self, name: str) -> SimulatedRuntime:
         """A process on a host of its own."""

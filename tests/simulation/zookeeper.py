@@ -20,6 +20,7 @@ from collections.abc import Callable
 from functools import partial
 from random import Random
 
+from tests.simulation.moments import Moments
 from tests.simulation.znode_tree import MakeOp, Refused, Result, Tree, TreeOp, Txn, refused_results
 from tests.simulation.zookeeper_links import (
     Client,
@@ -53,7 +54,7 @@ class EnsembleSession:
 
 class Ensemble:
     """``servers`` by number. ``note`` is given a line for each event that a person may look for,
-    ``committed`` each transaction, and the tree after it.
+    ``committed`` each transaction, and the tree after it. ``decisions``: those of the leader.
 
     Faults: ``stop`` and ``start`` a server, ``isolate`` it from the others and let it ``rejoin``;
     ``cut`` and ``heal`` the ways between a host and servers, ``reset`` its connections; ``expire``
@@ -76,6 +77,7 @@ class Ensemble:
         self.tree = Tree()
         self.sessions: dict[int, EnsembleSession] = {}
         self.clients: dict[Client, None] = {}
+        self.decisions = Moments()
         self._note = note
         self._committed = committed
         self._cuts: dict[tuple[str, int], tuple[bool, bool]] = {}
@@ -166,6 +168,16 @@ class Ensemble:
         if self.leader is not None and number in self.sessions:
             self._end(number)
 
+    def end_faults(self) -> None:
+        """All servers are there and reach each other and all hosts."""
+        self.decisions.clear()
+        for host, _ in list(self._cuts):
+            self.heal(host)
+        for server in self.servers:
+            server.lag = None
+            self.start(server.number)
+            self.rejoin(server.number)
+
     # Leaders
 
     def _reachable(self) -> list[Server]:
@@ -244,6 +256,7 @@ class Ensemble:
             self.world.later(self.world.timing.commit, self._commit_next)
 
     def _commit_next(self) -> None:
+        self.decisions.happened()
         if self._proposals:
             self._decide(self._proposals.popleft())
 

@@ -1,0 +1,92 @@
+"""The disk of a simulated broker's machine, and what may be wrong with it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tests.log.faulty_files import Crash, FaultyFiles, Node
+from tests.simulation.moments import Moments
+
+_TAKES_ROOM = ("create", "write")
+
+
+class Free(NamedTuple):
+    """The part of os.statvfs_result that is used."""
+
+    f_frsize: int
+    f_bavail: int
+    f_files: int
+    f_favail: int
+
+
+class BrokerDisk(FaultyFiles):
+    """The files of one broker, in two directories.
+
+    ``crashed`` is called when the process dies at one of its calls, ``changes`` counts these.
+    ``is_full``: nothing takes room any more. ``broken``: the directory whose changes all fail.
+    ``sync_micros``: how long each sync takes.
+    """
+
+    def __init__(self, root: str, clock: Callable[[], int], rng: random.Random) -> None:
+        super().__init__(root, clock, rng)
+        self.directories = [f"{root}/one", f"{root}/two"]
+        self.crashed: Callable[[], object] | None = None
+        self.changes = Moments()
+        self.is_full = False
+        self.broken: str | None = None
+        self.sync_micros = 0
+        self._owed = 0
+
+    def __enter__(self) -> BrokerDisk:
+        super().__enter__()
+        self._real["os.statvfs"] = os.statvfs
+        os.statvfs = self._statvfs  # type: ignore[assignment]
+        return self
+
+    def make_directories(self) -> None:
+        """They were there long before the first start."""
+        for path in self.directories:
+            os.mkdir(path)
+        self.sync_everything()
+
+    def repair(self) -> None:
+        """Nothing is wrong with it from now on, and nothing planned."""
+        self.changes.clear()
+        self.crash_at = -1
+        self.is_full = self.is_short = False
+        self.broken = None
+        self.sync_micros = 0
+
+    def waited(self) -> int:
+        """The microseconds that the syncs since the last call took."""
+        owed, self._owed = self._owed, 0
+        return owed
+
+    def _step(self, what: str, place: str | Node) -> None:
+        self.changes.happened()
+        try:
+            super()._step(what, place)
+        except Crash:
+            if self.crashed is not None:
+                self.crashed()
+            raise
+        if what == "sync":
+            self._owed += self.sync_micros
+        if self.broken is not None and self._path(place).startswith(self.broken):
+            raise OSError(errno.EIO, "Input/output error")
+        if self.is_full and what in _TAKES_ROOM:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def _path(self, place: str | Node) -> str:
+        if isinstance(place, str):
+            return place
+        return next((path for path, node in self._live.items() if node is place), "")
+
+    def _statvfs(self, path: Any) -> Any:
+        if not self._ours(path):
+            return self._real["os.statvfs"](path)
+        return Free(4096, 0 if self.is_full else 1 << 20, 1 << 20, 1 << 20)

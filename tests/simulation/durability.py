@@ -1,0 +1,109 @@
+"""The part that power cuts leave of the promise that nothing acknowledged is lost.
+
+Brokers acknowledge before they sync, as in 0.8. With acks -1 and min.insync.replicas 2 what is
+acknowledged is on two machines at least, so that the others have what a power cut takes from one.
+It fetches that again, and all is kept, unless it leads first: while the others are down, or have
+lost their power too. Any member of the isr may be elected, and who leads when a controller begins
+goes on. Messages that were acknowledged beyond the end of its log may then be lost, no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kafka08.cluster.partition import Partition
+from kafka08.common import TopicPartition
+from tests.simulation.broker import SimulatedBroker
+from tests.simulation.sessions import SimulatedSessions
+from zk import znodes
+from zk.znodes import PartitionStateNode
+
+_ENOUGH = 2
+"""So many replicas have what is acknowledged."""
+
+
+class Durability:
+    """``behind``: the brokers whose disks may lack something acknowledged.
+
+    ``on_loss`` are called when a machine has lost something; ``on_exposure``, with the partition
+    and an offset, when what was acknowledged at that offset or after it may be lost.
+    """
+
+    def __init__(self, sessions: SimulatedSessions, brokers: dict[int, SimulatedBroker]) -> None:
+        self.behind: set[int] = set()
+        self.on_loss: list[Callable[[], object]] = []
+        self.on_exposure: list[Callable[[TopicPartition, int], object]] = []
+        self._sessions = sessions
+        self._brokers = brokers
+
+    def lost(self, broker: SimulatedBroker) -> None:
+        """The machine of a broker has lost what was not synced."""
+        self.behind.add(broker.id)
+        for act in self.on_loss:
+            act()
+
+    def may_leave(self, broker: SimulatedBroker) -> bool:
+        """Whether it may stay away: each partition has its whole isr, and others of it
+        are enough to go on."""
+        self.review()
+        return not self.behind and all(
+            broker.id not in state.isr or len(state.isr) > _ENOUGH
+            for state in (self._state(key) for key in self._partitions())
+            if state is not None
+        )
+
+    def review(self) -> None:
+        """See who has caught up."""
+        self.behind = {each for each in self.behind if not self._has_all(self._brokers[each])}
+
+    def _has_all(self, broker: SimulatedBroker) -> bool:
+        """Whether a broker has everything committed in its partitions, and another one too."""
+        return broker.has_started and all(
+            self._is_safe(broker, key, replicas) for key, replicas in self._partitions().items()
+        )
+
+    def _is_safe(
+        self, broker: SimulatedBroker, key: TopicPartition, replicas: tuple[int, ...]
+    ) -> bool:
+        if broker.id not in replicas:
+            return True
+        state = self._state(key)
+        if state is None or broker.id not in state.isr or state.leader not in self._brokers:
+            return False
+        leader = self._brokers[state.leader].replicas
+        if leader is None or key not in leader.partitions:
+            return False
+        committed = leader.partitions[key].high_watermark
+        have = [each for each in state.isr if self._end(each, key) >= committed]
+        return broker.id in have and len(have) >= min(_ENOUGH, len(replicas))
+
+    def leads(self, partition: Partition) -> None:
+        """A broker begins to lead a partition."""
+        if partition.broker_id in self.behind:
+            for act in self.on_exposure:
+                act(partition.topic_partition, partition.leadership_start)
+
+    # The cluster
+
+    def _partitions(self) -> dict[TopicPartition, tuple[int, ...]]:
+        return dict(self._assigned())
+
+    def _assigned(self) -> Iterator[tuple[TopicPartition, tuple[int, ...]]]:
+        nodes = self._sessions.ensemble.tree.nodes
+        topics = nodes.get(znodes.BROKER_TOPICS)
+        for topic in () if topics is None else topics.children:
+            path = znodes.topic_path(topic)
+            for partition, replicas in znodes.decode_topic(path, nodes[path].data).items():
+                yield TopicPartition(topic, partition), replicas
+
+    def _state(self, key: TopicPartition) -> PartitionStateNode | None:
+        path = znodes.partition_state_path(*key)
+        data = self._sessions.data(path)
+        return None if data is None else znodes.decode_partition_state(path, data)
+
+    def _end(self, number: int, key: TopicPartition) -> int:
+        """Of the log on a broker; -1 without it."""
+        replicas = self._brokers[number].replicas
+        partition = None if replicas is None else replicas.partitions.get(key)
+        log = None if partition is None else partition.log
+        return -1 if log is None else log.log_end_offset

@@ -1,0 +1,83 @@
+"""Each of the faults begins and ends, and a cluster is at rest again after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.simulation import checks, faults
+from tests.simulation.faults import FAULTS, Scene
+from tests.simulation.run import TOPIC, SimulatedRun
+from tests.simulation.world import SimulatedWorld
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> SimulatedWorld:
+    return SimulatedWorld(tmp_path, 3, count=3)
+
+
+def begin(world: SimulatedWorld) -> None:
+    world.start()
+    SimulatedRun.create_topic(world)
+    world.scheduler.run(lambda: checks.is_at_rest(world, TOPIC), seconds=60)
+
+
+def settle(world: SimulatedWorld) -> None:
+    faults.end_all(world)
+    world.scheduler.run(lambda: faults.are_up(world), seconds=120)
+    world.scheduler.run(lambda: checks.is_at_rest(world, TOPIC), seconds=120)
+
+
+def test_all_of_them(world: SimulatedWorld) -> None:
+    with world:
+        begin(world)
+        rng = Random(1)
+        for name, fault in FAULTS.items():
+            broker = rng.choice([each for each in world.brokers.values() if not each.is_gone])
+            world.scheduler.note(name, "fault")
+            fault.strike(Scene(world, broker, rng))
+            world.scheduler.run_for(3.0)
+            settle(world)
+        assert sum(each.is_gone for each in world.brokers.values()) == 1
+
+
+def test_a_third_of_them_hit_at_a_moment(world: SimulatedWorld) -> None:
+    with world:
+        begin(world)
+        planned = 0
+        for _ in range(60):
+            struck = len([line for line in world.scheduler.trace.last if " fault: " in line])
+            world.scheduler.trace.last.clear()
+            faults.draw(world)
+            planned += not any(" fault: " in line for line in world.scheduler.trace.last)
+            assert struck <= 1
+        faults.end_all(world)
+    assert 15 <= planned <= 35
+
+
+def test_a_broker_that_cannot_start_without_zookeeper_is_started_again(
+    world: SimulatedWorld,
+) -> None:
+    with world:
+        begin(world)
+        broker, ensemble = world.brokers[2], world.sessions.ensemble
+        broker.kill()
+        world.scheduler.run(lambda: not broker.is_running, seconds=1)
+        for number in (0, 1):
+            ensemble.stop(number)
+        broker.start()
+        world.scheduler.run(lambda: not broker.is_running, seconds=120)
+        settle(world)
+        assert broker.has_started
+
+
+def test_a_directory_that_failed_is_used_again_in_the_end(world: SimulatedWorld) -> None:
+    with world:
+        begin(world)
+        broker = world.brokers[1]
+        broker.disk.broken = broker.disk.directories[0]
+        world.scheduler.run(lambda: broker.has_lost_a_directory, seconds=120)
+        settle(world)
+        assert broker.log_manager.log_dirs == broker.disk.directories
