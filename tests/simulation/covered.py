@@ -7,6 +7,7 @@ share of all. Counts by a trace function, which makes a run several times as slo
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,29 +22,41 @@ _Tracer = Callable[[FrameType, str, Any], Any]
 
 
 class Lines:
-    """``seen``: the numbers of the executed lines, by file, of the files in ``folders``."""
+    """``seen``: the numbers of the executed lines, by file, of the files in ``folders``. A function
+    of which all lines were executed is not looked at again."""
 
     def __init__(self, folders: tuple[str, ...]) -> None:
         self.seen: dict[str, set[int]] = {}
         self._folders = folders
+        self._left: dict[CodeType, set[int]] = {}
 
     def call(self, frame: FrameType, event: str, argument: object) -> _Tracer | None:
         """For sys.settrace."""
-        name = frame.f_code.co_filename
-        if not name.startswith(self._folders):
+        code = frame.f_code
+        left = self._left.get(code)
+        if left is None:
+            ours = code.co_filename.startswith(self._folders)
+            left = self._left[code] = set(own_lines_of(code)) if ours else set()
+        if not left:
             return None
-        add = self.seen.setdefault(name, set()).add
+        add, discard = self.seen.setdefault(code.co_filename, set()).add, left.discard
 
         def line(frame: FrameType, event: str, argument: object) -> _Tracer:
             add(frame.f_lineno)
+            discard(frame.f_lineno)
             return line
 
         return line(frame, event, argument)
 
 
+def own_lines_of(code: CodeType) -> Iterator[int]:
+    """The numbers of the lines that can be executed, without those of functions inside."""
+    yield from (number for _, _, number in code.co_lines() if number)
+
+
 def lines_of(code: CodeType) -> Iterator[int]:
     """The numbers of the lines that can be executed."""
-    yield from (number for _, _, number in code.co_lines() if number)
+    yield from own_lines_of(code)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from lines_of(constant)
@@ -54,6 +67,7 @@ def _run(seeds: list[int], faults: int) -> int:
     from tests.simulation import plan as plans
     from tests.simulation.trials import attempt
 
+    logging.disable(logging.CRITICAL)
     failed = 0
     for seed in seeds:
         trial = attempt(plans.draw(seed, faults=faults))

@@ -11,6 +11,7 @@ import argparse
 import importlib.util
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from types import CodeType, ModuleType
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
+_SHOWN = 80
 
 
 class Mutation(NamedTuple):
@@ -233,6 +235,32 @@ MUTATIONS = {
         "        if epoch < self.controller_epoch:\n",
         "        if epoch < 0:\n",
     ),
+    "reassignment-does-not-wait-for-the-isr": Mutation(
+        "kafka08.controller.reassignment",
+        "            if state is not None and set(new) <= set(state.isr):\n",
+        "            if state is not None:\n",
+    ),
+    "topic-deleted-before-its-logs": Mutation(
+        "kafka08.controller.deletion",
+        "        if states <= {ReplicaState.DELETION_SUCCESSFUL}:\n",
+        "        if states <= {ReplicaState.DELETION_SUCCESSFUL, ReplicaState.DELETION_STARTED}:\n",
+    ),
+    # Groups
+    "heartbeat-of-an-old-generation": Mutation(
+        "kafka08.server.groups.coordinator",
+        "        if not code and generation != group.generation:\n",
+        "        if not code and generation > group.generation:\n",
+    ),
+    "commit-acknowledged-before-it-is-written": Mutation(
+        "kafka08.server.groups.offset_manager",
+        "        return await_acks(self._replicas, required, acks, timeout_ms)[key], base\n",
+        "        return NO_ERROR, base\n",
+    ),
+    "offsets-of-a-former-leadership-are-kept": Mutation(
+        "kafka08.server.groups.offset_manager",
+        "        self._cache.pop(number, None)\n",
+        "",
+    ),
     # Sessions
     "forget-the-fence": Mutation(
         _REPLICAS,
@@ -316,11 +344,18 @@ def _search(name: str, faults: int, seed: int) -> int:
         trial = attempt(plans.draw(seed))
         spent += sum(trial.faults.values())
         if trial.failure:
-            print(_row(name, str(spent), str(seed), trial.reason), flush=True)
+            print(_row(name, str(spent), str(seed), _said(trial.reason)), flush=True)
             return 0
         seed += 1
     print(_row(name, f"not in {spent}", "", ""), flush=True)
     return 1
+
+
+def _said(reason: str) -> str:
+    """The beginning of what a check said, without the names of the errors around it."""
+    said = re.sub(r"""^.*?(?:AssertionError|Stalled)\(["'\\]*""", "", reason).rstrip("\"')")
+    said = said.replace("\\", "").replace("|", "/")
+    return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
 
 
 def _row(*cells: str) -> str:
