@@ -232,6 +232,7 @@ class SimulatedBroker:
             self._server.log_manager._unlock()
         # It may have died before it showed its logs.
         log_directory._owned.difference_update(map(os.path.realpath, self.disk.directories))
+        self.disk.close_all(log_directory.LOCK_FILE)
         self._is_gone()
         self.disk.revive(power_cut=self._lost_power)
         self._lost_power = False

@@ -12,6 +12,7 @@ from tests.log.faulty_files import Crash, FaultyFiles, Node
 from tests.simulation.moments import Moments
 
 _TAKES_ROOM = ("create", "write")
+_LONGEST_MICROS = 10_000_000
 
 
 class Free(NamedTuple):
@@ -61,10 +62,17 @@ class BrokerDisk(FaultyFiles):
         self.broken = None
         self.sync_micros = 0
 
+    def close_all(self, name: str) -> None:
+        """The descriptors of files with this name, as at the end of a process."""
+        nodes = [self._live.get(f"{directory}/{name}") for directory in self.directories]
+        for fd in [fd for fd, node in self._open.items() if node in nodes]:
+            self._close(fd)
+
     def waited(self) -> int:
-        """The microseconds that the syncs since the last call took."""
+        """The microseconds that the syncs since the last call took: those of one call, not too
+        many together."""
         owed, self._owed = self._owed, 0
-        return owed
+        return min(owed, _LONGEST_MICROS)
 
     def _step(self, what: str, place: str | Node) -> None:
         self.changes.happened()

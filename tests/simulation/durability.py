@@ -9,7 +9,7 @@ goes on. Messages that were acknowledged beyond the end of its log may then be l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from kafka08.cluster.partition import Partition
 from kafka08.common import TopicPartition
@@ -23,24 +23,27 @@ _ENOUGH = 2
 
 
 class Durability:
-    """``behind``: the brokers whose disks may lack something acknowledged.
-
-    ``on_loss`` are called when a machine has lost something; ``on_exposure``, with the partition
-    and an offset, when what was acknowledged at that offset or after it may be lost.
-    """
+    """``behind``: the brokers whose disks may lack something acknowledged. ``exposed``: the
+    partitions that one of them has begun to lead, with the end of its log then."""
 
     def __init__(self, sessions: SimulatedSessions, brokers: dict[int, SimulatedBroker]) -> None:
         self.behind: set[int] = set()
-        self.on_loss: list[Callable[[], object]] = []
-        self.on_exposure: list[Callable[[TopicPartition, int], object]] = []
+        self.exposed: dict[TopicPartition, int] = {}
         self._sessions = sessions
         self._brokers = brokers
 
     def lost(self, broker: SimulatedBroker) -> None:
         """The machine of a broker has lost what was not synced."""
         self.behind.add(broker.id)
-        for act in self.on_loss:
-            act()
+
+    def may_lose(self, broker: SimulatedBroker) -> bool:
+        """Whether others have what a power cut takes from it, unless it leads before it has caught
+        up."""
+        self.review()
+        return self.behind <= {broker.id} and all(
+            state is None or broker.id not in state.isr or len(state.isr) >= _ENOUGH
+            for state in map(self._state, self._partitions())
+        )
 
     def may_leave(self, broker: SimulatedBroker) -> bool:
         """Whether it may stay away: each partition has its whole isr, and others of it
@@ -48,13 +51,13 @@ class Durability:
         self.review()
         return not self.behind and all(
             broker.id not in state.isr or len(state.isr) > _ENOUGH
-            for state in (self._state(key) for key in self._partitions())
+            for state in map(self._state, self._partitions())
             if state is not None
         )
 
     def review(self) -> None:
         """See who has caught up."""
-        self.behind = {each for each in self.behind if not self._has_all(self._brokers[each])}
+        self.behind -= {each for each in self.behind if self._has_all(self._brokers[each])}
 
     def _has_all(self, broker: SimulatedBroker) -> bool:
         """Whether a broker has everything committed in its partitions, and another one too."""
@@ -80,8 +83,7 @@ class Durability:
     def leads(self, partition: Partition) -> None:
         """A broker begins to lead a partition."""
         if partition.broker_id in self.behind:
-            for act in self.on_exposure:
-                act(partition.topic_partition, partition.leadership_start)
+            self.exposed[partition.topic_partition] = partition.leadership_start
 
     # The cluster
 

@@ -114,7 +114,11 @@ def _restart(scene: Scene) -> None:
 
 
 def _power_cut(scene: Scene) -> None:
-    _cut_power(scene, scene.broker)
+    """If others have what its disk loses; else nothing is lost."""
+    if scene.world.durability.may_lose(scene.broker):
+        _cut_power(scene, scene.broker)
+    else:
+        scene.broker.kill(silently=True)
 
 
 def _black_out(scene: Scene) -> None:
@@ -284,7 +288,7 @@ FAULTS = {
     "kill": Fault(2, _kill),
     "kill at a change": Fault(3, _kill_at_a_change),
     "restart": Fault(1, _restart),
-    "power cut": Fault(0, _power_cut),
+    "power cut": Fault(2, _power_cut),
     "blackout": Fault(0, _black_out),
     "pause": Fault(2, _pause),
     "leave": Fault(0, _leave),

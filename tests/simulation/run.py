@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from tests.simulation.broker import SimulatedBroker
 from tests.simulation.following import Follower
 from tests.simulation.loads import Clients
 from tests.simulation.plan import FAULTS, Plan, draw
-from tests.simulation.scheduler import SECOND, Trace
+from tests.simulation.scheduler import SECOND, SimulatedTask, Trace
 from tests.simulation.watch import Watchman
 from tests.simulation.world import SimulatedWorld
 
@@ -35,10 +36,15 @@ _COMPARED_EVERY = 5
 """After so many faults the logs of all replicas are compared."""
 
 
+class Exposed(Exception):
+    """A broker that has lost its power leads before it has caught up: no promise holds from here
+    on. See Durability."""
+
+
 class RunOutcome(NamedTuple):
     """Messages ``acknowledged`` by the isr, ``hoped``: by the leader alone, ``dashed``: those of
     them that were lost. ``steps``: of tasks; ``seconds``: virtual time; ``faults``: how often each
-    came."""
+    came. ``is_whole``: the run did not end before its time, when nothing was promised any more."""
 
     hash: str
     acknowledged: int
@@ -48,6 +54,7 @@ class RunOutcome(NamedTuple):
     steps: int
     seconds: float
     faults: dict[str, int]
+    is_whole: bool
 
 
 class SimulatedRun:
@@ -66,7 +73,7 @@ class SimulatedRun:
         scheduler = self.world.scheduler
         try:
             with self.world:
-                self._run()
+                is_whole = self._run_while_promised()
         except Exception as error:
             alive = [each.runtime.process for each in self.world.brokers.values()]
             raise AssertionError(f"{error!r}\n{scheduler.describe(*alive)}") from error
@@ -80,11 +87,29 @@ class SimulatedRun:
             scheduler.steps,
             scheduler.now / SECOND,
             dict(sorted(self.faults.items())),
+            is_whole,
         )
+
+    def _run_while_promised(self) -> bool:
+        """Whether it came to its end."""
+        try:
+            self._run()
+        except Exposed:
+            return False
+        return True
+
+    def _look(self, watchman: Watchman, task: SimulatedTask | None) -> None:
+        """After each step."""
+        if self.world.durability.exposed:
+            self.world.scheduler.look = lambda task: None
+            raise Exposed
+        watchman.look(task)
 
     def _run(self) -> None:
         world = self.world
-        world.scheduler.look = Watchman(world).look
+        watchman = Watchman(world)
+        watchman.exempt = world.durability.behind
+        world.scheduler.look = partial(self._look, watchman)
         world.start()
         self.create_topic(world)
         clients = self.clients = Clients(world, TOPIC, self._drawn_loads())

@@ -31,11 +31,18 @@ def test_a_seed_gives_the_same_run_twice(tmp_path: Path) -> None:
     assert first.hash != run(tmp_path / "third", 6, 2, faults=10).hash
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 3])
 def test_nothing_acknowledged_is_lost(tmp_path: Path, seed: int) -> None:
     outcome = run(tmp_path / "disks", seed, 3, faults=25)
+    assert outcome.is_whole
     assert outcome.acknowledged <= outcome.seen
     assert sum(outcome.faults.values()) == 25
+
+
+def test_a_run_ends_when_power_cuts_leave_no_promise(tmp_path: Path) -> None:
+    outcome = run(tmp_path / "disks", 2, 3, faults=25)
+    assert not outcome.is_whole
+    assert outcome.faults["power cut"]
 
 
 @pytest.mark.parametrize("changes", [1, 5, 12])
