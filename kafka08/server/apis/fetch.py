@@ -6,8 +6,8 @@ Wrapped sets leave for consumers with absolute inner offsets (see message.wrappe
 the stored bytes. In versions from 4 on, which take stored bytes of every format, a consumer's bytes
 end where messages are followed by batches, or the reverse.
 
-Followers among kafka08 brokers use version 5 (ADR 42): they send the first offset that they would
-serve, and hear up to where the leader has deleted records. Version 5 does not limit their answers.
+Followers among kafka08 brokers use version 9 (ADR 42): they send the first offset that they would
+serve and the leader epoch that they follow, and hear up to where the leader has deleted records.
 """
 
 from __future__ import annotations

@@ -10,8 +10,10 @@ Mirrors kafka.server.ReplicaFetcherThread with three differences, all invisible 
 - A log that is longer than its leader's while unclean election is off takes that partition
   out of replication instead of halting the process.
 
-A leader that serves later requests is asked with Fetch 5, which also says up to where the leader
-has deleted records (ADR 42). Everything else is as with Fetch 0.
+A leader that serves later requests is asked with Fetch 9, which also says up to where the leader
+has deleted records (ADR 42), and names the leader epoch: it is refused by a leader that has lost
+its leadership and got it back meanwhile, whose log has to be compared again. Everything else is as
+with Fetch 0.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import os
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
-from kafka08.cluster.partition import NO_EPOCH, Partition
+from kafka08.cluster.partition import Partition
 from kafka08.cluster.replica import UNKNOWN_OFFSET
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition, fetcher_number
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, for_code
@@ -52,8 +54,8 @@ logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
 _BACKOFF_SECONDS = 1.0
 _LAGS_WITHOUT_ROOM = 2.2
-# The first version of Fetch with the start of the log.
-_WITH_START = 5
+# The first version of Fetch with the leader epoch; that of version 5 has the start of the log.
+_WITH_EPOCH = 9
 
 DiskFailed = Callable[[Iterable[DiskFailure]], None]
 ServesLater = Callable[[int], bool]
@@ -172,7 +174,7 @@ class ReplicaFetcher(Loop):
         for each in asked.values():
             if each.verifying:
                 self._read_in(each)
-        version = _WITH_START if self._serves_later(self.leader.id) else 0
+        version = _WITH_EPOCH if self._serves_later(self.leader.id) else 0
         began = self._clock.monotonic()
         try:
             response = self._channel.call(self._request(asked), version)
@@ -238,7 +240,8 @@ class ReplicaFetcher(Loop):
         for key, position in asked.items():
             log = position.partition.log
             first = UNKNOWN_OFFSET if log is None else log.first_offset
-            partition = FetchPartition(key.partition, position.offset, size, NO_EPOCH, first)
+            epoch = position.partition.leader_epoch
+            partition = FetchPartition(key.partition, position.offset, size, epoch, first)
             topics.setdefault(key.topic, []).append(partition)
         return FetchRequest(
             self._config.broker_id,

@@ -219,7 +219,8 @@ def test_requests_carry_what_peers_expect(pair: LeaderAndFollower) -> None:
     pair.steps(1)
     (request,) = pair.channel.requests
     assert request[:3] == (PEER, 500, 1)
-    assert request.topics == [FetchTopic("t", [FetchPartition(0, 0, 1048576, log_start_offset=0)])]
+    asked = FetchPartition(0, 0, 1048576, current_leader_epoch=0, log_start_offset=0)
+    assert request.topics == [FetchTopic("t", [asked])]
 
 
 def test_stored_bytes_are_copied_verbatim(pair: LeaderAndFollower) -> None:
@@ -496,6 +497,28 @@ def test_a_new_follower_deletes_once_it_has_everything(make_pair: Make) -> None:
     assert pair.same()
 
 
+def test_a_leader_that_did_not_lead_for_a_while_is_compared_with_again(make_pair: Make) -> None:
+    """The follower hears neither of the leader between nor, at first, of the new leadership."""
+    pair = make_pair(later=True)
+    pair.leader.append(*"abc")
+    pair.follow()
+    pair.steps(2)
+    pair.leader.append("uncommitted")
+    pair.steps(1)
+    assert pair.log.log_end_offset == 4
+    between = pair.leader.follow()
+    between.any_log().truncate_to(3)
+    pair.leader.lead(replicas=[ME, PEER], leader_epoch=2)
+    pair.leader.append("other", "next")
+    pair.steps(2)
+    assert pair.log.log_end_offset == 4
+    pair.follower._role("t", 0, {"leader": ME, "replicas": [ME, PEER], "leader_epoch": 2})
+    pair.fetcher.add(pair.copy)
+    pair.steps(4)
+    assert pair.log.log_end_offset == 5
+    assert pair.same()
+
+
 @pytest.mark.parametrize("later", [True, False])
 def test_a_leader_that_does_not_tell_is_asked_as_ever(make_pair: Make, later: bool) -> None:
     pair = make_pair(later=later)
@@ -505,7 +528,7 @@ def test_a_leader_that_does_not_tell_is_asked_as_ever(make_pair: Make, later: bo
     assert {frame.topics[0].partitions[0].log_start_offset for frame in pair.channel.requests} == {
         0
     }
-    assert set(pair.channel.versions) == {5 if later else 0}
+    assert set(pair.channel.versions) == {9 if later else 0}
     first = pair.leader.replicas.partitions[T].remote[PEER].first_offset
     assert first == (0 if later else -1)
 
