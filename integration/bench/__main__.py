@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from integration import original
+from integration import harness, original
 from integration.bench import cells, chart, table
 from integration.bench.cells import FULL, QUICK, Bench, Effort
 from integration.bench.machine import described
@@ -31,6 +31,7 @@ PROPS = {
     "zookeeper.session.timeout.ms": 6000,
 }
 MANY = "start, partitions"
+BEFORE = "another checkout, set up and compiled, that is measured in place of the other broker"
 # The chart: by panel, the bars' names and their rows.
 PANELS = {
     "~100 B": {shown: f"produce ~100 B x {shown}, acks 1" for shown in cells.SET_BYTES},
@@ -146,6 +147,7 @@ def main() -> int:
     )
     parser.add_argument("--only", default="", help="only cells whose name holds this")
     parser.add_argument("--kind", choices=("ours", "original"), help="measure this one alone")
+    parser.add_argument("--before", type=Path, help=BEFORE)
     parser.add_argument("--mixed", type=float, help="seconds of mixed load, for each round")
     parser.add_argument("--dir", type=Path, help="where the data goes (a temporary directory)")
     options = parser.parse_args()
@@ -160,7 +162,9 @@ def main() -> int:
         effort = effort._replace(mixed_s=options.mixed)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # for 1,000 connections
-    kinds = [options.kind] if options.kind else ["ours", "original"]
+    if options.before:
+        harness.HOMES["before"] = options.before.resolve()
+    kinds = [options.kind] if options.kind else ["ours", "before" if options.before else "original"]
     if "original" in kinds and not original.available():
         print(f"The original is not measured: {original.missing()}\n")
         kinds.remove("original")

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from integration import modern
+from integration import harness, modern
 from integration.bench import load, reading, secure
 from integration.bench.cells import CONNECTIONS, FETCH_BYTES, FULL, IN_FLIGHT, QUICK, Effort
 from integration.bench.load import Amount
@@ -45,7 +45,7 @@ MB = 1e6
 PARTITIONS = 6
 SET_BYTES = 16384
 HEAP = ("-Xmx1G", "-Xms1G")
-KINDS = ["ours", modern.VERSION]
+BEFORE = "another checkout, set up and compiled, that is measured in place of 3.9.1"
 START = "format 2 ~100 B x 16 KB"
 
 
@@ -263,26 +263,23 @@ def cells(bench: Bench) -> dict[str, Cell]:
     return found
 
 
-def run(effort: Effort, only: str, directory: Path) -> list[Row]:
+def run(effort: Effort, only: str, directory: Path, other: str) -> list[Row]:
     zookeeper = ZooKeeper(directory / "zookeeper").start()
     authority = Authority(directory / "authority")
     keys = authority.issue("broker")
-    port, tls_port = free_port(), free_port()
-    ours = Broker(
-        "ours",
-        directory / "ours",
-        zookeeper.connect,
-        port=port,
-        props={
+    brokers: dict[str, Server] = {}
+    ports: dict[str, int] = {}
+    for kind in ("ours", other) if other == "before" else ("ours",):
+        port, ports[kind] = free_port(), free_port()
+        props = {
             "api.versions.enable": "true",
             "delete.topic.enable": "true",
-            "listeners": f"PLAINTEXT://127.0.0.1:{port},SSL://127.0.0.1:{tls_port}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{port},SSL://127.0.0.1:{ports[kind]}",
             "ssl.keystore.location": keys,
-        },
-    )
-    brokers: dict[str, Server] = {"ours": ours.start()}
-    ports = {"ours": tls_port}
-    if not modern.missing():
+        }
+        chroot = f"{zookeeper.connect}/{kind}"
+        brokers[kind] = Broker(kind, directory / kind, chroot, port=port, props=props).start()
+    if other == modern.VERSION:
         tls = {
             "ssl.keystore.type": "PKCS12",
             "ssl.keystore.location": as_pkcs12(keys),
@@ -309,19 +306,23 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="one round of short cells")
     parser.add_argument("--rounds", type=int, help="rounds per cell")
     parser.add_argument("--only", default="", help="only cells whose name holds this")
+    parser.add_argument("--before", type=Path, help=BEFORE)
     options = parser.parse_args()
     effort = QUICK if options.quick else FULL
     if options.rounds:
         effort = effort._replace(rounds=options.rounds)
-    if modern.missing():
+    if options.before:
+        harness.HOMES["before"] = options.before.resolve()
+    elif modern.missing():
         print(f"{modern.VERSION} is not measured: {modern.missing()}\n")
+    other = "before" if options.before else "" if modern.missing() else modern.VERSION
     with tempfile.TemporaryDirectory(prefix="kafka08-bench-") as directory:
         try:
-            rows = run(effort, options.only, Path(directory))
+            rows = run(effort, options.only, Path(directory), other)
         finally:
             kill_everything()
     print(f"{described()}, median of {effort.rounds}\n")
-    print(markdown(rows, KINDS[: 1 if modern.missing() else 2]))
+    print(markdown(rows, ["ours", other] if other else ["ours"]))
     return 0
 
 
