@@ -26,16 +26,16 @@ class SecondsOf:
 
 
 class SimulatedSessions:
-    """The sessions of all processes, and what ZooKeeper has: see StateHistory for what it must
-    not get."""
+    """The sessions of all processes, and what ZooKeeper has; ``history`` sees that it gets nothing
+    that no correct broker writes."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        history = StateHistory(lambda line: scheduler.note(line, "zookeeper"))
+        self.history = StateHistory(lambda line: scheduler.note(line, "zookeeper"))
         self.ensemble = Ensemble(
             SecondsOf(scheduler),
             scheduler.rng,
             note=lambda line: scheduler.note(line, "zookeeper"),
-            committed=history.committed,
+            committed=self.history.committed,
         )
 
     def connect(self, runtime: SimulatedRuntime, timeout_ms: int = 6000) -> ZkClient:

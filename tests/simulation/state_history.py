@@ -1,4 +1,4 @@
-"""The states of partitions as ZooKeeper has had them: who led, in which epoch, with which isr.
+"""What ZooKeeper has had of partitions and controllers: who led, in which epoch, with which isr.
 
 Looks at each transaction, and raises AssertionError at a write that no correct broker makes.
 """
@@ -8,55 +8,79 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from tests.simulation.znode_tree import MakeOp, Tree, Txn
+from kafka08.common import TopicPartition
+from tests.simulation.znode_tree import MakeOp, Txn
 from zk import znodes
 from zk.client import DeleteOp, SetOp
 from zk.znodes import PartitionStateNode
 
-_PATH = re.compile(r"/brokers/topics/([^/]+)/partitions/(\d+)/state")
+_TOPIC = re.compile(r"/brokers/topics/([^/]+)")
+_STATE = re.compile(r"/brokers/topics/([^/]+)/partitions/(\d+)/state")
 _NO_LEADER = -1
 
 
 class StateHistory:
-    """``note`` is given a line for each change."""
+    """``states``: those that there are now. ``changed``: the partitions whose states were written
+    since somebody emptied it. ``made_again``: the topics that were deleted and made again.
+    ``note`` is given a line for each change of a state."""
 
     def __init__(self, note: Callable[[str], object] = lambda line: None) -> None:
-        self._states: dict[str, PartitionStateNode] = {}
+        self.states: dict[TopicPartition, PartitionStateNode] = {}
+        self.changed: dict[TopicPartition, None] = {}
+        self.made_again: set[str] = set()
+        self._made: set[str] = set()
+        self._controller_epoch: int | None = None
         self._note = note
 
-    def committed(self, tree: Tree, txn: Txn) -> None:
-        """``tree`` has applied ``txn``."""
+    def committed(self, txn: Txn) -> None:
+        """The ensemble has decided on ``txn``."""
         for op in txn.ops:
-            found = _PATH.fullmatch(op.path)
-            if found is None:
-                continue
             if isinstance(op, DeleteOp):
-                self._states.pop(op.path, None)
+                self._deleted(op.path)
             elif isinstance(op, MakeOp | SetOp):
-                state = znodes.decode_partition_state(op.path, op.data)
-                self._note(f"[{found[1]},{found[2]}] has {state}")
-                before = self._states.get(op.path)
-                self._states[op.path] = state
-                _check_controller(tree, before, state)
-                if before is not None:
-                    _check(before, state)
+                self._written(op.path, op.data, isinstance(op, MakeOp))
+
+    def _deleted(self, path: str) -> None:
+        found = _STATE.fullmatch(path)
+        if found is not None:
+            self.states.pop(TopicPartition(found[1], int(found[2])), None)
+
+    def _written(self, path: str, data: bytes, is_new: bool) -> None:
+        if path == znodes.CONTROLLER_EPOCH:
+            self._controlled(znodes.decode_int32(path, data))
+        elif found := _STATE.fullmatch(path):
+            name = TopicPartition(found[1], int(found[2]))
+            self._changed(name, znodes.decode_partition_state(path, data))
+        elif is_new and (found := _TOPIC.fullmatch(path)):
+            (self.made_again if found[1] in self._made else self._made).add(found[1])
+
+    def _controlled(self, epoch: int) -> None:
+        before = self._controller_epoch
+        assert before is None or epoch > before, f"the controller's epoch goes back to {epoch}"
+        self._controller_epoch = epoch
+
+    def _changed(self, name: TopicPartition, state: PartitionStateNode) -> None:
+        what = f"[{name.topic},{name.partition}]"
+        self._note(f"{what} has {state}")
+        before = self.states.get(name)
+        self.states[name] = state
+        self.changed[name] = None
+        assert state.isr, f"{what}: nobody is in sync: {state}"
+        assert len(set(state.isr)) == len(state.isr), f"{what}: twice in the isr: {state}"
+        if before is None or before.leader_epoch != state.leader_epoch:
+            self._check_controller(what, state)
+        if before is not None:
+            _check(before, state, f"{what}: {before} became {state}")
+
+    def _check_controller(self, what: str, state: PartitionStateNode) -> None:
+        """Only the controller of the time makes a state or raises its leader epoch."""
+        epoch = self._controller_epoch
+        assert epoch in (None, state.controller_epoch), (
+            f"{what}: {state} is not of the controller epoch {epoch}"
+        )
 
 
-def _check_controller(
-    tree: Tree, before: PartitionStateNode | None, state: PartitionStateNode
-) -> None:
-    """Only the controller of the time makes a state or raises its leader epoch."""
-    if before is not None and before.leader_epoch == state.leader_epoch:
-        return
-    stored = tree.nodes.get(znodes.CONTROLLER_EPOCH)
-    if stored is not None:
-        epoch = znodes.decode_int32(znodes.CONTROLLER_EPOCH, stored.data)
-        assert state.controller_epoch == epoch, f"{state} is not of the controller epoch {epoch}"
-
-
-def _check(before: PartitionStateNode, state: PartitionStateNode) -> None:
-    change = f"{before} became {state}"
-    assert state.isr, f"nobody is in sync: {change}"
+def _check(before: PartitionStateNode, state: PartitionStateNode, change: str) -> None:
     assert state.leader in (_NO_LEADER, *state.isr), f"the leader is not in the isr: {change}"
     if state.leader_epoch == before.leader_epoch:
         same = before[:3] == state[:3]

@@ -1,4 +1,4 @@
-"""States that a watchman does not let pass."""
+"""Replicas that a watchman does not let pass."""
 
 from __future__ import annotations
 
@@ -7,77 +7,103 @@ from pathlib import Path
 
 import pytest
 
-from kafka08.protocol.schemas import NO_LEADER
+from kafka08.cluster.partition import Partition
+from kafka08.common import TopicPartition
+from kafka08.message.sets import encode_set
+from tests.simulation import checks
+from tests.simulation.run import TOPIC, SimulatedRun
 from tests.simulation.watch import Watchman
 from tests.simulation.world import SimulatedWorld
-from tests.simulation.znode_tree import Znode
-from zk import znodes
-from zk.znodes import PartitionStateNode
 
-FIRST = PartitionStateNode(leader=1, leader_epoch=3, isr=(1, 2), controller_epoch=1)
+NAME = TopicPartition(TOPIC, 0)
 
 
-class Nodes:
-    """Writes what a watchman looks at."""
+class Watched:
+    """A partition of two brokers with messages that both have."""
 
     def __init__(self, world: SimulatedWorld) -> None:
+        world.start()
+        SimulatedRun.create_topic(world)
+        self.world = world
+        world.scheduler.run(self.is_there, seconds=60)
+        state = world.sessions.history.states[NAME]
         self.watchman = Watchman(world)
-        self.tree = world.sessions.ensemble.tree
-        self._version = 0
-        self.put(znodes.BROKER_TOPICS, b"", "t")
-        self.put(znodes.topic_path("t"), b"")
-        self.put(znodes.topic_partitions_path("t"), b"", "0")
-        self.state(FIRST)
+        self.leader = self.replica(state.leader)
+        (other,) = set(state.isr) - {state.leader}
+        self.follower = self.replica(other)
+        self.append(2)
+        world.scheduler.run(lambda: self.leader.high_watermark == 2, seconds=10)
+        self.look()
 
-    def put(self, path: str, data: bytes, *children: str) -> None:
-        self._version += 1
-        names = dict.fromkeys(children)
-        self.tree.nodes[path] = Znode(data, version=self._version, children=names)
+    def is_there(self) -> bool:
+        """Whether all brokers have the partition, and its whole isr."""
+        there = [each.replicas and each.replicas.partitions for each in self.world.brokers.values()]
+        return checks.is_at_rest(self.world, TOPIC) and all(NAME in (each or {}) for each in there)
 
-    def state(self, state: PartitionStateNode) -> None:
-        """The partition has this state now."""
-        self.put(znodes.partition_state_path("t", 0), znodes.encode_partition_state(state))
-        self.tree.zxid += 1
-        self.watchman.look(None)
+    def replica(self, number: int) -> Partition:
+        replicas = self.world.brokers[number].replicas
+        assert replicas is not None
+        return replicas.partitions[NAME]
+
+    def append(self, count: int) -> None:
+        data = memoryview(bytearray(encode_set([(b"key", b"value")] * count)))
+        self.leader.append_messages_to_leader(data, 1)
+
+    def look(self) -> None:
+        """After a step of each broker."""
+        for broker in self.world.brokers.values():
+            self.watchman.look(next(iter(broker.runtime.process.tasks.values())))
 
 
 @pytest.fixture
-def nodes(tmp_path: Path) -> Iterator[Nodes]:
-    with SimulatedWorld(tmp_path, 1, count=3) as world:
-        yield Nodes(world)
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    with SimulatedWorld(tmp_path, 1, count=2) as world:
+        yield Watched(world)
 
 
-def test_a_member_of_the_isr_leads(nodes: Nodes) -> None:
-    grown = FIRST._replace(isr=(1, 2, 3))
-    nodes.state(grown)
-    nodes.state(grown._replace(leader=NO_LEADER, leader_epoch=4))
-    nodes.state(FIRST._replace(leader=3, leader_epoch=5, isr=(3,)))
+def test_a_follower_may_lack_what_nobody_was_shown(watched: Watched) -> None:
+    watched.append(1)
+    watched.look()
 
 
-@pytest.mark.parametrize(
-    "state",
-    [
-        FIRST._replace(leader_epoch=2),
-        FIRST._replace(leader=2),
-        FIRST._replace(leader=3, leader_epoch=4),
-        FIRST._replace(isr=()),
-        FIRST._replace(isr=(1, 1)),
-    ],
-)
-def test_a_wrong_state_is_found(nodes: Nodes, state: PartitionStateNode) -> None:
-    with pytest.raises(AssertionError, match=r"t-0|\[t,0\]"):
-        nodes.state(state)
+def test_a_high_watermark_beyond_the_end_is_found(watched: Watched) -> None:
+    watched.leader.high_watermark = 3
+    with pytest.raises(AssertionError, match="is beyond its end"):
+        watched.look()
 
 
-def test_another_topic_of_the_name_begins_again(nodes: Nodes) -> None:
-    nodes.tree.nodes[znodes.topic_path("t")].czxid = 7
-    nodes.state(FIRST._replace(leader=2, leader_epoch=0))
+def test_a_high_watermark_that_goes_back_is_found(watched: Watched) -> None:
+    watched.leader.high_watermark = 1
+    with pytest.raises(AssertionError, match="goes back"):
+        watched.look()
 
 
-def test_the_epoch_of_the_controller_rises(nodes: Nodes) -> None:
-    for epoch in (1, 2):
-        nodes.put(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(epoch))
-        nodes.state(FIRST)
-    nodes.put(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(1))
-    with pytest.raises(AssertionError, match="the controller's epoch goes back"):
-        nodes.state(FIRST)
+def test_a_first_offset_that_goes_back_is_found(watched: Watched) -> None:
+    log = watched.leader.leader_log()
+    log.deleted_until = 2
+    watched.look()
+    log.deleted_until = 1
+    with pytest.raises(AssertionError, match="goes back"):
+        watched.look()
+
+
+def test_a_member_of_the_isr_without_what_was_shown_is_found(watched: Watched) -> None:
+    watched.append(1)
+    watched.leader.high_watermark = 3
+    with pytest.raises(AssertionError, match=r"of the isr .* ends at 2"):
+        watched.look()
+
+
+def test_a_broker_that_a_power_cut_left_behind_is_exempt(watched: Watched) -> None:
+    watched.watchman.exempt = {watched.follower.broker_id}
+    watched.append(1)
+    watched.leader.high_watermark = 3
+    watched.look()
+
+
+def test_a_state_is_compared_with_the_replicas_when_it_is_written(watched: Watched) -> None:
+    watched.append(1)
+    watched.leader.high_watermark = 3
+    watched.world.sessions.history.changed[NAME] = None
+    with pytest.raises(AssertionError, match=r"of the isr .* ends at 2"):
+        watched.watchman.look(None)

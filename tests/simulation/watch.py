@@ -1,7 +1,7 @@
-"""Promises that a cluster must keep after every step.
+"""Promises that the replicas of a cluster must keep after every step.
 
-No partition of a broker is looked at again until it has changed, and no node until ZooKeeper has,
-so that a step costs little.
+No partition of a broker is looked at again until it has changed, or its state in ZooKeeper has, so
+that a step costs little. The states themselves are checked by StateHistory.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from kafka08.common import TopicPartition
 from tests.simulation.broker import SimulatedBroker
 from tests.simulation.scheduler import SimulatedTask
 from tests.simulation.world import SimulatedWorld
-from zk import znodes
-from zk.znodes import PartitionStateNode
 
 
 class Shown(NamedTuple):
@@ -27,21 +25,12 @@ class Shown(NamedTuple):
     log_end_offset: int
 
 
-class Stored(NamedTuple):
-    """A partition's node: the version of its content, and the state there."""
-
-    version: int
-    state: PartitionStateNode
-
-
 class Watchman:
     """Raises AssertionError as soon as a promise is broken:
 
     - a high watermark is not above its log's end; a leader's does not go back in its epoch, and
       nor does the first offset;
-    - each live member of the isr has all that the leader shows to consumers;
-    - a leader epoch has one leader; leader epochs and the controller's epoch rise;
-    - a leader comes from the isr before it, and an isr is not empty.
+    - each live member of the isr has all that the leader shows to consumers.
 
     ``exempt``: the brokers whose logs may have lost their ends, by a power cut.
     """
@@ -51,23 +40,16 @@ class Watchman:
         self._world = world
         self._brokers = {each.host: each for each in world.brokers.values()}
         self._shown: dict[str, dict[TopicPartition, tuple[Partition, Shown]]] = {}
-        self._zxid = -1
-        self._stored: dict[TopicPartition, Stored] = {}
-        self._topics: dict[str, int] = {}
-        self._made_again: set[str] = set()
-        self._controller_epoch = 0
+        self._history = world.sessions.history
 
     def look(self, task: SimulatedTask | None) -> None:
         """After a step of ``task``, or of time."""
-        tree = self._world.sessions.ensemble.tree
-        if tree.zxid != self._zxid:
-            self._zxid = tree.zxid
-            self._look_at_nodes()
+        changed = self._history.changed
+        while changed:
+            self._check_isr(changed.popitem()[0])
         broker = None if task is None else self._brokers.get(task.process.name)
         if broker is not None and not broker.runtime.is_dead:
             self._look_at(broker)
-
-    # Replicas
 
     def _look_at(self, broker: SimulatedBroker) -> None:
         replicas = broker.replicas
@@ -106,12 +88,12 @@ class Watchman:
 
     def _check_isr(self, name: TopicPartition) -> None:
         """Whether the live members of the isr have what the leader has committed."""
-        stored = self._stored.get(name)
-        if stored is None or stored.state.leader not in self._world.brokers:
+        state = self._history.states.get(name)
+        if state is None or state.leader not in self._world.brokers:
             return
-        if name.topic in self._made_again:  # a broker may still have a log of the topic before
+        # A broker may still have a log of the topic before.
+        if name.topic in self._history.made_again:
             return
-        state = stored.state
         leader = self._partition(state.leader, name)
         if leader is None or not leader.is_leader or leader.leader_epoch != state.leader_epoch:
             return
@@ -133,44 +115,3 @@ class Watchman:
         if partition is None or partition.log is None:
             return None
         return partition.log.log_end_offset
-
-    # Nodes
-
-    def _look_at_nodes(self) -> None:
-        nodes = self._world.sessions.ensemble.tree.nodes
-        epoch = nodes.get(znodes.CONTROLLER_EPOCH)
-        if epoch is not None:
-            now = znodes.decode_int32(znodes.CONTROLLER_EPOCH, epoch.data)
-            assert now >= self._controller_epoch, f"the controller's epoch goes back to {now}"
-            self._controller_epoch = now
-        topics = nodes.get(znodes.BROKER_TOPICS)
-        for topic in () if topics is None else topics.children:
-            created = nodes[znodes.topic_path(topic)].czxid
-            if self._topics.get(topic, created) != created:  # it is another topic of that name
-                self._made_again.add(topic)
-                for name in [each for each in self._stored if each.topic == topic]:
-                    del self._stored[name]
-            self._topics[topic] = created
-            partitions = nodes.get(znodes.topic_partitions_path(topic))
-            for number in () if partitions is None else partitions.children:
-                self._look_at_state(TopicPartition(topic, int(number)))
-
-    def _look_at_state(self, name: TopicPartition) -> None:
-        path = znodes.partition_state_path(*name)
-        node = self._world.sessions.ensemble.tree.nodes.get(path)
-        before = self._stored.get(name)
-        if node is None or (before is not None and before.version == node.version):
-            return
-        state = znodes.decode_partition_state(path, node.data)
-        self._stored[name] = Stored(node.version, state)
-        assert len(set(state.isr)) == len(state.isr) > 0, f"{name} has the isr {state.isr}"
-        if before is None:
-            return
-        old, steps = before.state, node.version - before.version
-        what = f"{name} goes from {old} to {state}"
-        assert state.leader_epoch >= old.leader_epoch, what
-        if state.leader_epoch == old.leader_epoch:
-            assert state.leader == old.leader, what
-        elif steps == 1 and state.leader in self._world.brokers:
-            assert state.leader in old.isr, what
-        self._check_isr(name)

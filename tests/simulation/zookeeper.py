@@ -54,7 +54,7 @@ class EnsembleSession:
 
 class Ensemble:
     """``servers`` by number. ``note`` is given a line for each event that a person may look for,
-    ``committed`` each transaction, and the tree after it. ``decisions``: those of the leader.
+    ``committed`` each transaction. ``decisions``: those of the leader.
 
     Faults: ``stop`` and ``start`` a server, ``isolate`` it from the others and let it ``rejoin``;
     ``cut`` and ``heal`` the ways between a host and servers, ``reset`` its connections; ``expire``
@@ -69,7 +69,7 @@ class Ensemble:
         servers: int = 3,
         timing: Timing = DEFAULT_TIMING,
         note: Callable[[str], object] = lambda line: None,
-        committed: Callable[[Tree, Txn], object] = lambda tree, txn: None,
+        committed: Callable[[Txn], object] = lambda txn: None,
     ) -> None:
         self.world = World(schedule, random, timing)
         self.servers = [Server(self, number) for number in range(servers)]
@@ -295,7 +295,7 @@ class Ensemble:
         millis = int(self.world.schedule.now() * 1000)
         txn = Txn(self.tree.zxid + 1, millis, ops, ended)
         results = self.tree.apply(txn)[0]
-        self._committed(self.tree, txn)
+        self._committed(txn)
         for server in self.servers:
             if server.follows:
                 server.inbox.append(txn)
