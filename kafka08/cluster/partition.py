@@ -33,22 +33,11 @@ from kafka08.log.log import Log
 from kafka08.log.numbering import LogAppendInfo, Numbered
 from kafka08.log.segments.file_slice import FileSlice
 from kafka08.message.sets import Opened
-from kafka08.protocol.schemas import NO_LEADER
+from kafka08.protocol.schemas import NO_LEADER, PartitionStateInfo
 
 NO_EPOCH = -1
 # In place of an offset up to which records are to be deleted.
 UP_TO_HIGH_WATERMARK = -1
-
-
-class LeaderState(NamedTuple):
-    """The state of a partition in a LeaderAndIsr request."""
-
-    leader: int
-    leader_epoch: int
-    isr: tuple[int, ...]
-    zk_version: int
-    replicas: tuple[int, ...]
-    controller_epoch: int
 
 
 class IsrChange(NamedTuple):
@@ -100,7 +89,7 @@ class Partition:
             min(checkpointed_hw, log.log_end_offset), min(log.log_start_offset, log.log_end_offset)
         )
 
-    def make_leader(self, state: LeaderState, now: float) -> bool:
+    def make_leader(self, state: PartitionStateInfo, now: float) -> bool:
         """Lead from now on; the high watermark stays what this replica knew. True if it moved.
 
         The log ends of followers are unknown until they fetch (kafka.cluster.Partition.makeLeader).
@@ -115,13 +104,11 @@ class Partition:
         }
         return self.maybe_increment_leader_hw()
 
-    def make_follower(self, state: LeaderState) -> bool:
-        """Follow ``state.leader``; True if that is another leader than before."""
-        changed = self.leader_id != state.leader
+    def make_follower(self, state: PartitionStateInfo) -> None:
+        """Follow ``state.leader``."""
         self._set_leader_state(state)
         self.isr = ()
         self.remote = {}
-        return changed
 
     def resign(self) -> None:
         """Stop leading, and do not follow until the next LeaderAndIsr.
@@ -139,13 +126,13 @@ class Partition:
         """The known leader epoch was false: take any that the controller names."""
         self.leader_epoch = NO_EPOCH
 
-    def _set_leader_state(self, state: LeaderState) -> None:
+    def _set_leader_state(self, state: PartitionStateInfo) -> None:
         self.leader_id = state.leader
         self.leader_epoch = state.leader_epoch
         self.controller_epoch = state.controller_epoch
-        self.isr = state.isr
+        self.isr = tuple(state.isr)
         self.zk_version = state.zk_version
-        self.replicas = state.replicas
+        self.replicas = tuple(state.replicas)
         self.pending_isr = None
 
     # Append and read

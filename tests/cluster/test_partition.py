@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from kafka08.cluster.partition import LeaderState, Partition
+from kafka08.cluster.partition import Partition
 from kafka08.common import TopicPartition
 from kafka08.errors import (
     NotEnoughReplicasAfterAppendError,
@@ -20,16 +19,21 @@ from kafka08.errors import (
     UnknownError,
 )
 from kafka08.message.sets import encode_set, iter_messages
+from kafka08.protocol.schemas import PartitionStateInfo
 from tests.log.support import open_log
 
 NOW = 1000.0
 
 
-def state(leader: int = 1, epoch: int = 0, **changes: Any) -> LeaderState:
-    defaults: dict[str, Any] = {"isr": (1, 2, 3), "replicas": (1, 2, 3), "zk_version": 0}
-    return LeaderState(
-        leader=leader, leader_epoch=epoch, controller_epoch=1, **{**defaults, **changes}
-    )
+def state(
+    leader: int = 1,
+    epoch: int = 0,
+    *,
+    isr: tuple[int, ...] = (1, 2, 3),
+    replicas: tuple[int, ...] = (1, 2, 3),
+    zk_version: int = 0,
+) -> PartitionStateInfo:
+    return PartitionStateInfo("t", 0, 1, leader, epoch, list(isr), zk_version, list(replicas))
 
 
 def message_set(*values: str) -> memoryview:
@@ -51,7 +55,8 @@ def values_of(partition: Partition, offset: int, replica_id: int) -> list[bytes 
 
 
 def test_a_follower_refuses_writes_and_consumers(partition: Partition) -> None:
-    assert partition.make_follower(state(leader=2))
+    partition.make_follower(state(leader=2))
+    assert partition.leader_id == 2
     with pytest.raises(NotLeaderForPartitionError):
         partition.append_messages_to_leader(message_set("a"), 1)
     with pytest.raises(NotLeaderForPartitionError):

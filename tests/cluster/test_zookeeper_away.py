@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafka08.cluster.partition import IsrChange, LeaderState, Partition
+from kafka08.cluster.partition import IsrChange, Partition
 from kafka08.common import TopicPartition
 from kafka08.controller import elections
 from kafka08.controller.context import LeaderAndIsr
 from kafka08.errors import KafkaError
+from kafka08.protocol.schemas import PartitionStateInfo
 from tests.log.support import config
 
 BROKERS = (1, 2, 3)
@@ -61,6 +62,12 @@ class Answer(NamedTuple):
     high_watermark: int
 
 
+def leader_state(
+    leader: int, epoch: int, isr: tuple[int, ...], zk_version: int, replicas: tuple[int, ...]
+) -> PartitionStateInfo:
+    return PartitionStateInfo("t", 0, 0, leader, epoch, list(isr), zk_version, list(replicas))
+
+
 class Broker:
     """One replica. ``blind``: it cannot reach ZooKeeper, nor the controller it."""
 
@@ -80,7 +87,7 @@ class Broker:
         partition = self.partition
         if state.leader_epoch <= partition.leader_epoch:
             return
-        new = LeaderState(state.leader, state.leader_epoch, state.isr, state.zk_version, BROKERS, 0)
+        new = leader_state(state.leader, state.leader_epoch, state.isr, state.zk_version, BROKERS)
         self.position = None
         if state.leader == self.number:
             partition.make_leader(new, 0.0)
@@ -365,14 +372,14 @@ def test_who_may_go_on(
     isr: tuple[int, ...], replicas: tuple[int, ...], unclean: bool, kept: bool
 ) -> None:
     partition = Broker(1, unclean=unclean).partition
-    partition.make_leader(LeaderState(1, 0, isr, 0, replicas, 0), 0.0)
+    partition.make_leader(leader_state(1, 0, isr, 0, replicas), 0.0)
     assert partition.is_safe_without_zookeeper(-1) is kept
     assert partition.is_safe_without_zookeeper(1) is (len(replicas) == 1)
 
 
 def test_a_change_of_isr_that_zookeeper_may_have_counts() -> None:
     partition = Broker(1, unclean=True).partition
-    partition.make_leader(LeaderState(1, 0, (1, 2, 3), 0, (1, 2, 3), 0), 0.0)
+    partition.make_leader(leader_state(1, 0, (1, 2, 3), 0, (1, 2, 3)), 0.0)
     change = partition.propose_isr((1,))
     assert partition.is_safe_without_zookeeper(-1)  # both hold the high watermark back
     partition.commit_isr(change, 1)

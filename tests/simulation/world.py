@@ -15,8 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from unittest import mock
 
-from kafka08.cluster.partition import LeaderState, Partition
+from kafka08.cluster.partition import Partition
 from kafka08.log import manager as manager_module
+from kafka08.protocol.schemas import PartitionStateInfo
 from tests.log.storage_model import InlineExecutor
 from tests.simulation.broker import SimulatedBroker, Surroundings
 from tests.simulation.disk import BrokerDisk
@@ -68,11 +69,11 @@ class SimulatedWorld:
             self.brokers[number] = self._broker(number)
         return self
 
-    def _leading(self) -> Callable[[Partition, LeaderState, float], bool]:
+    def _leading(self) -> Callable[[Partition, PartitionStateInfo, float], bool]:
         """Partition.make_leader, of which ``durability`` is told."""
         make_leader = Partition.make_leader
 
-        def told(partition: Partition, state: LeaderState, now: float) -> bool:
+        def told(partition: Partition, state: PartitionStateInfo, now: float) -> bool:
             moved = make_leader(partition, state, now)
             self.durability.leads(partition)
             return moved

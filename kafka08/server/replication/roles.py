@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kafka08.cluster.metadata_cache import MetadataCache
-from kafka08.cluster.partition import NO_EPOCH, LeaderState, Partition
+from kafka08.cluster.partition import NO_EPOCH, Partition
 from kafka08.common import Broker, TopicPartition, validate_topic
 from kafka08.errors import (
     NO_ERROR,
@@ -158,7 +158,7 @@ class Roles:
                 self._open_log(partition, configs)
             self._partitions[topic_partition] = partition
             if state.leader == self._broker_id:
-                self._make_leader(partition, _leader_state(state))
+                self._make_leader(partition, state)
             else:
                 self._make_follower(partition, state, brokers.get(state.leader))
         except Exception as error:
@@ -189,7 +189,7 @@ class Roles:
             raise KafkaError(f"{key} may lie in a data directory that has failed")
         return self._log_manager.create_log(key, config)
 
-    def _make_leader(self, partition: Partition, state: LeaderState) -> None:
+    def _make_leader(self, partition: Partition, state: PartitionStateInfo) -> None:
         was_leader = partition.is_leader
         self.fetchers.remove_fetcher_for_partitions([partition.topic_partition])
         if partition.make_leader(state, self.clock.monotonic()):
@@ -209,7 +209,7 @@ class Roles:
             # Its epoch is not taken over: the same one is obeyed once it comes with a live leader.
             partition.resign()
         else:
-            partition.make_follower(_leader_state(state))
+            partition.make_follower(state)
         if was_leader:
             self.offsets.leadership_changed(partition, False)
         self.replicas.unblock_delayed_requests(key)
@@ -283,14 +283,3 @@ def _is_legal(state: PartitionStateInfo) -> bool:
     except InvalidTopicError:
         return False
     return state.partition >= 0
-
-
-def _leader_state(state: PartitionStateInfo) -> LeaderState:
-    return LeaderState(
-        state.leader,
-        state.leader_epoch,
-        tuple(state.isr),
-        state.zk_version,
-        tuple(state.replicas),
-        state.controller_epoch,
-    )

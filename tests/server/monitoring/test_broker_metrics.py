@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafka08.cluster.partition import LeaderState, Partition
+from kafka08.cluster.partition import Partition
 from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.controller.context import ControllerContext, ControllerStats, LeaderAndIsr, LiveBroker
 from kafka08.controller.states import PartitionState
@@ -22,6 +22,7 @@ from kafka08.metrics.meters import Timer
 from kafka08.metrics.registry import AT_ONCE, Registry, Series
 from kafka08.metrics.requests import PARTS, RequestMetrics
 from kafka08.network.peer import Peer, current_peer
+from kafka08.protocol.schemas import PartitionStateInfo
 from kafka08.server.monitoring import broker_metrics
 from kafka08.server.monitoring.health import Health
 from kafka08.server.replication.isr import IsrMaintenance
@@ -272,7 +273,7 @@ def full(rig: Rig, count: int) -> Registry:
     """The metrics of a broker that leads so many partitions, ten a topic, and is the controller."""
     registry, controller = Registry(rig.runtime), Elected()
     keys = [TopicPartition(f"topic-{number // 10}", number % 10) for number in range(count)]
-    state = LeaderState(ME, 0, (ME,), 1, (ME, PEER), 9)
+    state = PartitionStateInfo("t", 0, 9, ME, 0, [ME], 1, [ME, PEER])
     rig.lead("its-log-for-all")
     log = rig.replicas.partition(TopicPartition("its-log-for-all", 0)).leader_log()
     logs: Any = SimpleNamespace(
