@@ -135,13 +135,15 @@ class ActiveController:
         )
         self._load_topics(context.topics)
         store.take_isr_changes(events.IsrChangesAnnounced(number))
-        context.leadership = store.states(list(context.assignment))
+        states = store.written_states(list(context.assignment))
+        context.leadership = {partition: state for partition, (state, _) in states.items()}
         for live in context.brokers.values():
             self._channels.add_broker(live.broker)
         self._preferred.load(preferred or ())
         self._reassignment.load(reassignments)
         self._deletion.startup(to_delete)
         self._log_view()
+        self._partitions.bounced_leave_isrs({tp: zxid for tp, (_, zxid) in states.items()})
         self._replicas.startup()
         self._partitions.startup()
         self._replicas.dead_leave_isrs()

@@ -7,7 +7,7 @@ an empty isr (0.8.2.2 may; then the first broker to come back leads, however sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka08.common import csv
@@ -97,6 +97,23 @@ def offline(vote: Vote, unclean: UncleanChoice | None) -> Election:
         )
     leader = unclean(alive)
     return vote.won(leader, (leader,), alive)._replace(unclean=True)
+
+
+def bounced(isr: Sequence[int], incarnations: Mapping[int, int], written: int) -> set[int]:
+    """The members of the isr that registered after the state was written: no controller has acted
+    on their bounce. ``incarnations``: of the registered brokers; ``written``: the write's zxid."""
+    return {member for member in isr if incarnations.get(member, 0) > written}
+
+
+def without_bounced(vote: Vote, gone: Collection[int]) -> LeaderAndIsr | None:
+    """The state after the members ``gone`` of the isr bounced: they are out of it, and another one
+    leads. None if it does not change, as when no other member is live."""
+    others = set(vote.live).difference(gone)
+    if others.isdisjoint(vote.current.isr):
+        return None
+    if vote.current.leader in gone:
+        return offline(vote._replace(live=others), None).state
+    return without_replicas(vote.current, gone, vote.controller_epoch)
 
 
 def reassigned(vote: Vote) -> Election:

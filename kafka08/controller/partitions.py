@@ -42,6 +42,37 @@ class PartitionStateMachine(StateMachine[TopicPartition, PartitionState]):
         self._unclean_allowed = unclean_allowed
         self._log_ends = log_ends
 
+    def bounced_leave_isrs(self, written: Mapping[TopicPartition, int]) -> None:
+        """At failover, before any state is sent: handle bounces that no controller saw.
+
+        A broker may have lost the end of its log with its power. If it led on, or was elected, its
+        followers would truncate to it. So another live member of the isr leads, if there is one.
+        ``written``: the zxid at which each state of the context was written.
+        """
+        context = self._context
+        incarnations = {i: live.incarnation for i, live in context.brokers.items()}
+        pending = {
+            partition: bounced
+            for partition, state in context.leadership.items()
+            if (bounced := elections.bounced(state.isr, incarnations, written[partition]))
+            and not context.is_being_deleted(partition)
+        }
+        while pending:
+            wanted = {}
+            for partition, bounced in pending.items():
+                vote = self._vote(partition, context.leadership[partition])
+                state = elections.without_bounced(vote, bounced)
+                if state is not None:
+                    wanted[partition] = state
+                    logger.info(
+                        "[Partition state machine on Controller %d]: Bounced brokers %s leave the "
+                        "ISR of partition %s: %s",
+                        *(self._id, csv(sorted(bounced)), partition, state),
+                    )
+            stored, changed = self._store.write_states(wanted)
+            context.leadership |= {**stored, **changed}
+            pending = {partition: pending[partition] for partition in changed}
+
     def startup(self) -> None:
         """At failover: set the state of every partition, then try to bring all online."""
         context = self._context

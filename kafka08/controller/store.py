@@ -99,13 +99,20 @@ class ControllerStore:
 
     def states(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, LeaderAndIsr]:
         """The state nodes that exist."""
+        return {tp: state for tp, (state, _) in self.written_states(partitions).items()}
+
+    def written_states(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, tuple[LeaderAndIsr, int]]:
+        """The state nodes that exist, each with the zxid of its last write."""
         paths = [znodes.partition_state_path(*partition) for partition in partitions]
         states = {}
         for partition, path, found in zip(partitions, paths, self._zk.get_all(paths), strict=True):
             if found is not None:
-                state = _state(path, found[0], found[1].version)
+                data, stat = found
+                state = _state(path, data, stat.version)
                 if state is not None:
-                    states[partition] = state
+                    states[partition] = state, stat.mzxid
         return states
 
     def watched_state(self, partition: TopicPartition, event: Hashable) -> LeaderAndIsr | None:

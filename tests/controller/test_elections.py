@@ -69,6 +69,25 @@ def test_offline_takes_up_an_empty_isr_that_another_controller_left() -> None:
     assert outcome.state == after(1, 1)
 
 
+def test_bounced_are_those_who_registered_after_the_state_was_written() -> None:
+    incarnations = {1: 10, 2: 31, 3: 30, 9: 99}
+    assert elections.bounced((1, 2, 3, 4), incarnations, 30) == {2}
+    assert elections.bounced((4,), incarnations, 0) == set()
+
+
+def test_bounced_members_leave_the_isr_and_another_one_leads() -> None:
+    def without(current: LeaderAndIsr, live: set[int], *gone: int) -> LeaderAndIsr | None:
+        return elections.without_bounced(Vote(current, [1, 2, 3], live, EPOCH), gone)
+
+    assert without(state(1, 3, 2, 1), {1, 2, 3}, 1) == after(2, 3, 2)
+    assert without(state(3, 3, 2, 1), {1, 2, 3}, 2) == after(3, 3, 1)
+    # A dead leader is left to the next election.
+    assert without(state(1, 1, 2, 3), {2, 3}, 2) == after(1, 1, 3)
+    assert without(state(1, 1, 2), {1, 2, 3}, 1, 2) is None
+    assert without(state(1, 1, 2), {1, 3}, 1) is None
+    assert without(state(1, 1, 2), {1, 2, 3}, 3) is None
+
+
 def test_reassigned_takes_the_first_new_replica_live_and_in_sync() -> None:
     current = state(1, 1, 2, 5, 6)
     outcome = elections.reassigned(Vote(current, [4, 5, 6], {4, 5, 6}, EPOCH))

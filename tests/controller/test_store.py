@@ -57,6 +57,17 @@ def test_states_are_created_with_their_parents(case: StoreCase) -> None:
     assert case.store.states([T0, T1]) == {T0: FIRST, T1: FIRST}
 
 
+def test_states_are_read_with_the_zxids_of_their_last_writes(case: StoreCase) -> None:
+    case.store.create_states({T0: FIRST, T1: FIRST})
+    created = case.server.zxid
+    path = znodes.partition_state_path(*T0)
+    case.session.set(path, case.session.get(path)[0])
+    assert case.store.written_states([T0, T1]) == {
+        T0: (FIRST._replace(zk_version=1), created + 1),
+        T1: (FIRST, created),
+    }
+
+
 def test_states_are_written_if_nobody_else_did(case: StoreCase) -> None:
     case.store.create_states({T0: FIRST, T1: FIRST})
     mine = FIRST._replace(leader=2, leader_epoch=1, zk_version=1)

@@ -1,7 +1,7 @@
 """A ZooKeeper in memory: a tree of nodes, and sessions with zk.client.ZkClient's methods.
 
-It is faithful in versions, czxids, one-shot watches, sequence numbers, transactions, and ephemeral
-nodes, which are deleted with their session.
+It is faithful in versions, czxids, mzxids, one-shot watches, sequence numbers, transactions, and
+ephemeral nodes, which are deleted with their session.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Node(NamedTuple):
     data: bytes
     czxid: int
     owner: int
+    mzxid: int
     version: int = 0
 
 
@@ -82,7 +83,7 @@ class FakeZooKeeper:
         node = self.nodes[path]
         return Stat(
             czxid=node.czxid,
-            mzxid=node.czxid,
+            mzxid=node.mzxid,
             ctime=0,
             mtime=0,
             version=node.version,
@@ -147,11 +148,13 @@ class FakeZooKeeper:
         for op in ops:
             self.check(op, nodes)
             if isinstance(op, CreateOp):
-                nodes[op.path] = Node(op.data, self.zxid, session if op.ephemeral else 0)
+                owner = session if op.ephemeral else 0
+                nodes[op.path] = Node(op.data, self.zxid, owner, self.zxid)
                 fired.append(("CREATED", op.path))
             elif isinstance(op, SetOp):
                 node = nodes[op.path]
-                nodes[op.path] = node._replace(data=op.data, version=node.version + 1)
+                version = node.version + 1
+                nodes[op.path] = node._replace(data=op.data, mzxid=self.zxid, version=version)
                 fired.append(("CHANGED", op.path))
             elif isinstance(op, DeleteOp):
                 del nodes[op.path]

@@ -3,8 +3,8 @@
 Brokers acknowledge before they sync, as in 0.8. With acks -1 and min.insync.replicas 2 what is
 acknowledged is on two machines at least, so that the others have what a power cut takes from one.
 It fetches that again, and all is kept, unless it leads first: while the others are down, or have
-lost their power too. Any member of the isr may be elected, and who leads when a controller begins
-goes on. Messages that were acknowledged beyond the end of its log may then be lost, no others.
+lost their power too, any member of the isr may be elected. Messages that were acknowledged beyond
+the end of its log may then be lost, no others.
 """
 
 from __future__ import annotations
