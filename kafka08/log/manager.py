@@ -2,10 +2,10 @@
 
 Blocking code without tasks or timers: the server decides when ``cleanup``, ``flush_dirty``,
 ``checkpoint_recovery_points`` and ``delete_due_files`` run. As with a Log, all methods belong to
-one thread, except ``flush_dirty``, ``checkpoint_recovery_points``, ``store_deletions`` and
-``delete_due_files``, which may run on any. If a directory fails, these jobs continue with the
-others and report it to the caller, which decides on ``take_offline``. Does not know replicas or
-ZooKeeper.
+one thread, except ``flush_dirty``, ``checkpoint_recovery_points``, ``store_deletions``,
+``sync_deletions`` and ``delete_due_files``, which may run on any. If a directory fails, these jobs
+continue with the others and report it to the caller, which decides on ``take_offline``. Does not
+know replicas or ZooKeeper.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from kafka08.log.directory import (
     UnusableDirectoryError,
     read_log_dirs,
     remove_directory,
+    sync_directory,
     write_log_dirs,
 )
 from kafka08.log.disk import DiskFailure, is_failure, tried
@@ -85,7 +86,8 @@ class LogManager:
         self._recovery_points: dict[str, OffsetCheckpoint] = {}
         self._starts: dict[str, OffsetCheckpoint] = {}  # up to where records were deleted
         self._checkpointing = threading.Lock()
-        self._deleted: set[TopicPartition] = set()  # since the last checkpoint
+        # Since the last checkpoint; while a directory is lost, since the start: not in that one.
+        self._deleted: set[TopicPartition] = set()
 
     # Start and stop
 
@@ -292,6 +294,11 @@ class LogManager:
         """The data directories that are not in use any more."""
         return [directory.path for directory in self._failed]
 
+    def may_be_lost(self, topic_partition: TopicPartition) -> bool:
+        """Whether a partition without a log may have one in a data directory that has failed."""
+        not_there = topic_partition in self._deleted
+        return topic_partition in self.offline or (self.lost_at_start and not not_there)
+
     def get_log(self, topic_partition: TopicPartition) -> Log | None:
         return self.logs.get(topic_partition)
 
@@ -355,6 +362,13 @@ class LogManager:
                 raise
             logger.info("Deleted log for partition %s in %s.", topic_partition, log.directory)
 
+    def sync_deletions(self, partitions: Collection[TopicPartition]) -> list[DiskFailure]:
+        """Make it durable that these were deleted: after a power cut another topic of that name
+        could begin with their messages."""
+        if self._deleted.isdisjoint(partitions):
+            return []
+        return self._in_each_directory(sync_directory)
+
     def truncate_to(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Truncate logs (unknown partitions are skipped) and write the recovery points."""
         for topic_partition, offset in offsets.items():
@@ -381,7 +395,7 @@ class LogManager:
         failures = self._in_each_directory(self._checkpoint)
         if self.cleaner is not None:
             failures += self.cleaner.truncated()
-        if not failures:
+        if not failures and not self.lost_at_start:
             self._deleted -= deleted
         return failures
 

@@ -218,8 +218,8 @@ class Roles:
         state_change_logger.debug("Broker %d follows %d for %s", self._broker_id, state.leader, key)
 
     def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
-        """Stop following, and delete the log if the request says so. Unknown partitions count as
-        done."""
+        """Stop following, and delete the log if the request says so, then wait until that is on
+        disk. Unknown partitions count as done. Raises OSError."""
         self.check_controller(request.controller_epoch)
         keys = [TopicPartition(*partition) for partition in request.partitions]
         self.fetchers.remove_fetcher_for_partitions(keys)
@@ -232,6 +232,7 @@ class Roles:
                 state_change_logger.exception("Could not stop the replica of %s", key)
                 error = code_of(failure)
             answers.append(PartitionError(key.topic, key.partition, error))
+        self.replicas.sync_deletions(keys)  # may wait; nothing is changed any more
         return StopReplicaResponse(NO_ERROR, answers)
 
     def _stop_replica(self, key: TopicPartition, delete: bool) -> None:
@@ -242,16 +243,21 @@ class Roles:
             # A topic of the same name may start over at epoch 0: keep nothing of this one.
             self._partitions.pop(key, None)
             self.checkpoints.forget(key)
-            log = self._log_manager.get_log(key)
-            if log is not None:
-                self._delete(log)
         if partition is not None:
             self.offsets.leadership_changed(partition, False)
         self.replicas.unblock_delayed_requests(key)
+        if delete:
+            self._delete_log(key)
 
-    def _delete(self, log: Log) -> None:
+    def _delete_log(self, key: TopicPartition) -> None:
+        """Raises OSError, and KafkaError if the log may be there again after a restart."""
+        log = self._log_manager.get_log(key)
+        if log is None:
+            if self._log_manager.may_be_lost(key):
+                raise KafkaError(f"{key} may lie in a data directory that has failed")
+            return
         try:
-            self._log_manager.delete_log(log.topic_partition)
+            self._log_manager.delete_log(key)
         except OSError as error:
             self.replicas.disk_failed([DiskFailure(os.path.dirname(log.directory), error)])
             raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from kafka08.cluster.partition import Partition
@@ -296,6 +296,12 @@ class ReplicaManager:
         self.fetch_purgatory.notify(topic_partition)
         self.produce_purgatory.notify(topic_partition)
         self.follower_purgatory.notify(topic_partition)
+
+    def sync_deletions(self, keys: Collection[TopicPartition]) -> None:
+        """Have another thread make it durable that logs were deleted. Raises OSError."""
+        for failure in self._runtime.blocking(self.log_manager.sync_deletions, keys):
+            self.disk_failed([failure])
+            raise failure.error
 
     # Deletion of records
 

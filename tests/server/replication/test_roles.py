@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.errors import UnknownError
+from kafka08.log import manager as manager_module
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import (
     ControlledShutdownRequest,
@@ -298,7 +300,7 @@ def test_a_log_that_cannot_be_deleted_fails_its_partition_only(
 
     def fails(key: TopicPartition) -> None:
         if key == T:
-            raise OSError("as told")
+            raise OSError(errno.EMFILE, "as told")
         delete(key)
 
     monkeypatch.setattr(rig.logs, "delete_log", fails)
@@ -306,6 +308,36 @@ def test_a_log_that_cannot_be_deleted_fails_its_partition_only(
     monkeypatch.undo()
     assert stop(rig, T, delete=True) == (0, {T: 0})
     assert rig.logs.logs == {}
+
+
+def test_a_deletion_is_on_disk_before_it_is_answered(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a power cut another topic of that name would begin with the messages of this one."""
+    parent = os.path.dirname(rig.lead().any_log().directory)
+    synced: list[tuple[str, bool]] = []
+
+    def sync(path: str) -> None:
+        synced.append((path, os.path.exists(os.path.join(path, "t-0"))))
+
+    monkeypatch.setattr(manager_module, "sync_directory", sync)
+    assert stop(rig, T) == (0, {T: 0})
+    assert synced == []
+    assert stop(rig, T, delete=True) == (0, {T: 0})
+    assert synced == [(parent, False)]
+    # The answer may not have arrived, and the first request may still wait.
+    assert stop(rig, T, delete=True) == (0, {T: 0})
+    assert len(synced) == 2
+
+
+def test_a_deletion_that_is_not_on_disk_fails(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.lead()
+
+    def fails(path: str) -> None:
+        raise OSError(errno.ENOSPC, "as told")
+
+    monkeypatch.setattr(manager_module, "sync_directory", fails)
+    assert stop(rig, T, delete=True) == (0, {T: -1})
 
 
 # Failures of whole requests

@@ -10,6 +10,7 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.log.disk import DiskFailure
+from kafka08.protocol.schemas import StopReplicaPartition, StopReplicaRequest
 from kafka08.server.storage.log_dir_failures import QUIET_SECONDS
 from kafka08.server.storage.log_dirs import (
     ASK_AGAIN_SECONDS,
@@ -191,3 +192,24 @@ def test_after_a_start_without_a_directory_no_log_is_made(disks: Disks) -> None:
     assert set(disks.rig.logs.logs) == {T0, T1}
     disks.dirs.step()
     assert disks.told() == [TopicPartition("t", 7)]
+
+
+def delete(disks: Disks, partition: int) -> int:
+    """The code in the answer to a StopReplica that deletes."""
+    request = StopReplicaRequest(9, 1, True, [StopReplicaPartition("t", partition)])
+    return int(disks.rig.call(request).partitions[0].error)
+
+
+def test_a_log_in_a_failed_directory_is_not_reported_as_deleted(disks: Disks) -> None:
+    """It would be there again after a restart, and nobody would delete it."""
+    disks.report(DiskFailure(disks.a, eio()))
+    assert delete(disks, 0) == delete(disks, 0) == -1
+    assert delete(disks, 1) == delete(disks, 1) == delete(disks, 7) == 0
+
+
+def test_after_a_start_without_a_directory_only_what_was_seen_is_deleted(disks: Disks) -> None:
+    disks.rig.logs.lost_at_start = True
+    assert delete(disks, 7) == -1
+    assert delete(disks, 1) == 0
+    disks.rig.logs.checkpoint_recovery_points()
+    assert delete(disks, 1) == 0  # asked again by a controller that did not hear the answer
