@@ -21,17 +21,11 @@ class ZkError(KafkaError):
     keeper_code: ClassVar[str] = "SystemError"
 
     def __init__(self, message: str = "", *, path: str = "", after_loss: bool = False) -> None:
-        super().__init__(message or self._keeper_text(path))
+        code, where = self.keeper_code, f" for {path}" if path else ""
+        text = f"KeeperException${code}Exception: KeeperErrorCode = {code}{where}"
+        super().__init__(message or f"org.apache.zookeeper.{text}")
         self.path = path
         self.after_loss = after_loss
-
-    @classmethod
-    def _keeper_text(cls, path: str) -> str:
-        code = cls.keeper_code
-        where = f" for {path}" if path else ""
-        return (
-            f"org.apache.zookeeper.KeeperException${code}Exception: KeeperErrorCode = {code}{where}"
-        )
 
 
 class NoNodeError(ZkError):

@@ -10,29 +10,17 @@ of the new session and reads all nodes again. Does not interpret the events.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
 
-from zk.client import SessionState, Stat, Watch
+from zk.client import SessionState, Watch, ZkClient
 from zk.errors import NoNodeError
-
-
-class Watchable(Protocol):
-    """The part of ZkClient that is used here."""
-
-    def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]: ...
-    def get_all(
-        self, paths: Sequence[str], watches: Mapping[str, Watch]
-    ) -> list[tuple[bytes, Stat] | None]: ...
-    def exists(self, path: str, watch: Watch | None = None) -> Stat | None: ...
-    def children(self, path: str, watch: Watch | None = None) -> list[str]: ...
-    def on_state(self, callback: Callable[[SessionState], None]) -> None: ...
 
 
 class WatchSet:
     """The watches of one owner. ``post`` gets its events and must only enqueue them."""
 
-    def __init__(self, client: Watchable, post: Callable[[Any], None]) -> None:
+    def __init__(self, client: ZkClient, post: Callable[[Any], None]) -> None:
         self._client = client
         self._post = post
         self._armed: dict[tuple[str, str, Hashable], Watch] = {}
