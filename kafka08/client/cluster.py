@@ -68,7 +68,6 @@ class ClusterClient(Closing):
         channel: Connect = Channel,
         ask_known: bool = False,
     ) -> None:
-        self.client_id = client_id
         self._bootstrap = bootstrap
         self._runtime = runtime or ThreadRuntime()
         self._channel = partial(

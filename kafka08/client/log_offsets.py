@@ -45,7 +45,8 @@ def several(
 def since(call: Call, times: Mapping[TopicPartition, int]) -> Answers:
     """The first message of each log whose timestamp is the time (ms) or later; NO_OFFSET if no
     message is that late. ``call`` must negotiate versions: 0.8.2.2 cannot answer."""
-    return _answers(call(requests.times_request(times)), lambda entry: entry.offset)
+    request = schemas.ListOffsetsRequest(*requests.offsets_request(times))
+    return _answers(call(request), lambda entry: entry.offset)
 
 
 def bounds(call: Call, tp: TopicPartition) -> tuple[int, int]:

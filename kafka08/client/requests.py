@@ -68,14 +68,6 @@ def offsets_request(
     return schemas.OffsetsRequest(replica_id, nested(times, schemas.OffsetsTopic, partition))
 
 
-def times_request(times: Mapping[TopicPartition, int]) -> schemas.ListOffsetsRequest:
-    """Ask for the first message since a time, ms since the epoch, by the messages' timestamps.
-
-    The broker must serve later versions: only a channel with ``api_versions`` knows.
-    """
-    return schemas.ListOffsetsRequest(*offsets_request(times))
-
-
 def produce_request(
     message_sets: Mapping[TopicPartition, BytesLike], acks: int, timeout_ms: int
 ) -> schemas.ProduceRequest:

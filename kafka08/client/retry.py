@@ -33,11 +33,11 @@ class Retry:
         stopping: Event | None = None,
         passes: Callable[[Exception], bool] = always,
     ) -> None:
-        self._runtime = runtime
-        self.backoff = backoff
+        self._now = runtime.clock.monotonic
+        self._backoff = backoff
         self._attempts = attempts
         self._patience = patience
-        self._stopping = stopping
+        self._stopping = stopping or runtime.event()
         self._passes = passes
 
     def run(
@@ -50,8 +50,7 @@ class Retry:
         """The result of ``step``. Before each further try comes a pause. ``again`` is called with
         the error before it, and what it raises ends the tries; ``refresh`` is called after it, as
         a part of the try."""
-        now = self._runtime.clock.monotonic
-        begin = now()
+        begin = self._now()
         tries = 0
         while True:
             try:
@@ -60,20 +59,11 @@ class Retry:
                 return step()
             except (OSError, KafkaError) as error:
                 tries += 1
-                late = self._patience is not None and now() - begin >= self._patience
-                if late or tries == self._attempts or self._stopped() or not self._passes(error):
+                late = self._patience is not None and self._now() - begin >= self._patience
+                stopped = self._stopping.is_set()
+                if late or stopped or tries == self._attempts or not self._passes(error):
                     raise
                 if again is not None:
                     again(error)
-                self._pause()
-                if self._stopped():
+                if self._stopping.wait(self._backoff):
                     raise
-
-    def _stopped(self) -> bool:
-        return self._stopping is not None and self._stopping.is_set()
-
-    def _pause(self) -> None:
-        if self._stopping is None:
-            self._runtime.sleep(self.backoff)
-        else:
-            self._stopping.wait(self.backoff)

@@ -10,6 +10,7 @@ from kafka08.client import log_offsets
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
 from kafka08.errors import NotLeaderForPartitionError
 from kafka08.protocol import schemas
+from kafka08.protocol.requests import encode_request
 from tests.fakes.cluster import FakeCluster
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -54,3 +55,16 @@ def test_the_first_message_since_a_time() -> None:
     assert answers.checked() == {T0: 3, T1: log_offsets.NO_OFFSET}
     with pytest.raises(NotLeaderForPartitionError):
         log_offsets.since(answer(entry._replace(error=6)), {T0: 5}).checked()
+
+
+def test_a_time_is_asked_for_in_a_version_that_knows_messages() -> None:
+    asked: list[object] = []
+
+    def call(request: object) -> schemas.OffsetsResponse:
+        asked.append(request)
+        return schemas.OffsetsResponse([])
+
+    log_offsets.since(call, {T0: 5})
+    frame = b"".join(bytes(part) for part in encode_request(asked[0], 7))
+    assert frame[4:8] == b"\0\2\0\1"  # ListOffsets, version 1
+    assert frame.endswith(b"\0\0\0\0\0\0\0\0\0\0\0\5"), "partition and time alone"

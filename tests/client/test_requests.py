@@ -38,12 +38,6 @@ def test_fetch_request_nests_by_topic() -> None:
     assert round_trip(request) == request
 
 
-def test_times() -> None:
-    frame = b"".join(bytes(part) for part in encode_request(requests.times_request({T0: 5}), 7))
-    assert frame[4:8] == b"\0\2\0\1"  # ListOffsets, version 1
-    assert frame.endswith(b"\0\0\0\0\0\0\0\0\0\0\0\5"), "partition and time alone"
-
-
 def test_commit_requests() -> None:
     v0 = requests.commit_request("g", {T0: 5}, "m", version=0)
     v1 = requests.commit_request("g", {T0: 5})
