@@ -60,19 +60,15 @@ class SinkRunner(Runner):
     def __init__(self, supply: Supply, *args: Any) -> None:
         super().__init__(*args)
         self._supply = supply
-        consumer, runtime = supply.consumer, self._runtime
         self._cluster = supply.cluster
-
-        def brokers() -> list[Broker]:
-            return [Broker(-1, host, port) for host, port in supply.endpoints]
-
+        brokers = [Broker(-1, host, port) for host, port in supply.endpoints]
         self._consumer = AssignedConsumer(
-            consumer,
-            brokers,
+            supply.consumer,
+            lambda: brokers,
             name=self.id,
             timeout_ms=IDLE_MS,
             stopping=self._context.stopping,
-            runtime=runtime,
+            runtime=self._runtime,
         )
         self._offsets: dict[TopicPartition, int] = {}
         self._uncommitted: dict[TopicPartition, int] = {}

@@ -120,7 +120,11 @@ class Worker:
 
     def start(self) -> Worker:
         """Raises ConfigError, also when no broker answers."""
-        self._check_brokers()
+        try:
+            self._cluster.fetch_metadata([])
+        except (OSError, KafkaError) as error:
+            value = ",".join(self.config.bootstrap_servers)
+            raise ConfigError(f"{SERVERS} has value {value}: {error}") from None
         self._offsets = OffsetFile(self.config.offset_storage_file_filename, self._runtime.lock())
         for planned in self._planned:
             planned.connector.start(planned.properties)
@@ -132,13 +136,6 @@ class Worker:
         for runner in self._runners:
             runner.start()
         return self
-
-    def _check_brokers(self) -> None:
-        try:
-            self._cluster.fetch_metadata([])
-        except (OSError, KafkaError) as error:
-            value = ",".join(self.config.bootstrap_servers)
-            raise ConfigError(f"{SERVERS} has value {value}: {error}") from None
 
     def _runner(
         self,

@@ -28,7 +28,7 @@ from kafka08.consumer.errors import (
     PartitionNotOwnedError,
 )
 from kafka08.consumer.fetcher import ConsumerFetcherManager
-from kafka08.consumer.filters import STATIC, TopicFilter
+from kafka08.consumer.filters import TopicFilter
 from kafka08.consumer.group import GroupNodes, GroupView, share_of, zookeeper_session
 from kafka08.consumer.metrics import ConsumerMetrics, NamedStream
 from kafka08.consumer.offset_store import OffsetStore
@@ -38,7 +38,7 @@ from kafka08.metrics.registry import Series
 from kafka08.network.channel import Channel, Connect
 from kafka08.runtime import Loop, Runtime, Scheduler
 from zk.client import SessionState, ZkClient
-from zk.znodes import ConsumerRegistration
+from zk.znodes import STATIC, ConsumerRegistration
 
 logger = logging.getLogger("kafka.consumer.ZookeeperConsumerConnector")
 
@@ -324,7 +324,8 @@ class ConsumerConnector(Closing):
             for tp, thread in share.items()
         }
         self._view = view
-        logger.info("Consumer %s selected partitions : %s", self.consumer_id, self._owned())
+        owned = ",".join(repr(position) for _, position in sorted(self._registry.items()))
+        logger.info("Consumer %s selected partitions : %s", self.consumer_id, owned)
         self._fetchers.start(self._registry.values())
         self._metrics.rebalances.record(self._runtime.clock.monotonic() - begin)
         return True
@@ -374,9 +375,6 @@ class ConsumerConnector(Closing):
         self._registry = {}
         self._claimed = {}
         self._view = None
-
-    def _owned(self) -> str:
-        return ",".join(repr(position) for _, position in sorted(self._registry.items()))
 
     # --- offsets
 

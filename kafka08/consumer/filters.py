@@ -10,10 +10,7 @@ from collections.abc import Iterable
 
 from kafka08.common import OFFSETS_TOPIC
 from kafka08.consumer.patterns import Pattern
-
-WHITE_LIST = "white_list"
-BLACK_LIST = "black_list"
-STATIC = "static"
+from zk.znodes import BLACK_LIST, WHITE_LIST
 
 
 def normalise(raw: str) -> str:

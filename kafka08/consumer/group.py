@@ -15,7 +15,7 @@ from kafka08.common import PLAINTEXT, Broker, TopicPartition
 from kafka08.consumer.assignors import Assignment, thread_ids
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.errors import PartitionOwnedError
-from kafka08.consumer.filters import STATIC, filter_for
+from kafka08.consumer.filters import filter_for
 from kafka08.errors import KafkaError
 from kafka08.runtime import Event, GeventRuntime, Runtime
 from kafka08.zookeeper import access_of
@@ -23,7 +23,7 @@ from zk import registry, znodes
 from zk.client import ZkClient
 from zk.errors import NodeExistsError
 from zk.watches import WatchSet
-from zk.znodes import ConsumerRegistration, MalformedNodeError
+from zk.znodes import STATIC, ConsumerRegistration, MalformedNodeError
 
 MAX_STREAMS = 100_000
 """Limit of one member over all its topics: every member creates a name for each stream."""
@@ -230,7 +230,10 @@ class GroupNodes:
             if not self.owns(assignment):
                 raise PartitionOwnedError("The owner node of a partition just claimed was removed")
         except BaseException:
-            self._give_up(claimed)
+            try:
+                self.release(claimed)
+            except KafkaError as error:
+                logger.warning("Partitions of a failed claim were not released: %s", error)
             raise
 
     def _owned_text(self, tp: TopicPartition, path: str) -> str:
@@ -249,12 +252,6 @@ class GroupNodes:
             if found is None or found[0] != znodes.encode_owner(thread):
                 return False
         return True
-
-    def _give_up(self, partitions: Iterable[TopicPartition]) -> None:
-        try:
-            self.release(partitions)
-        except KafkaError as error:
-            logger.warning("Partitions of a failed claim were not released: %s", error)
 
     def release(self, partitions: Iterable[TopicPartition]) -> None:
         """Remove our owner nodes.

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterable
 
 from kafka08.client.cluster import Endpoint
+from kafka08.client.requests import NO_OFFSET
 from kafka08.client.retry import Retry
 from kafka08.client.security import runtime_for
 from kafka08.common import Broker, Closing, TopicPartition
@@ -22,8 +23,6 @@ from kafka08.network.channel import Channel, Connect
 from kafka08.runtime import Runtime
 
 logger = logging.getLogger("kafka.consumer.SimpleConsumer")
-
-NO_OFFSET = -1
 
 
 class StandaloneConsumer(Closing):
@@ -44,14 +43,10 @@ class StandaloneConsumer(Closing):
     ) -> None:
         self._config = config
         self._runtime = runtime or runtime_for(config)
-        endpoints = list(bootstrap)
+        brokers = [Broker(-1, host, port) for host, port in bootstrap]
         self._has_group = group is not None
-
-        def brokers() -> list[Broker]:
-            return [Broker(-1, host, port) for host, port in endpoints]
-
         self._consumer = AssignedConsumer(
-            config, brokers, group=group, runtime=self._runtime, channel=channel
+            config, lambda: brokers, group=group, runtime=self._runtime, channel=channel
         )
 
     def stream(

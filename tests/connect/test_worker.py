@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka08.client.cluster import ClusterClient
 from kafka08.connect.interface import JobConnector, JobTask
 from kafka08.connect.worker import Worker
 from kafka08.errors import ConfigError
@@ -95,7 +96,7 @@ def test_no_broker_is_an_error_that_names_the_option(tmp_path: Path) -> None:
 
 
 def test_jobs_run_until_they_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Worker, "_check_brokers", lambda self: None)
+    monkeypatch.setattr(ClusterClient, "fetch_metadata", lambda self, topics: None)
     made = worker(tmp_path)
     made.add({"name": "j", "connector.class": f"{__name__}.CountingJob"})
     made.start()

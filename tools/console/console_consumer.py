@@ -16,10 +16,11 @@ from contextlib import AbstractContextManager
 from itertools import islice
 from typing import BinaryIO
 
+from kafka08.client.requests import NO_OFFSET
 from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
-from kafka08.consumer.standalone import NO_OFFSET, StandaloneConsumer
+from kafka08.consumer.standalone import StandaloneConsumer
 from kafka08.consumer.stream import KafkaStream
 from kafka08.message.consumed import Message
 from kafka08.metrics.meters import Meter
