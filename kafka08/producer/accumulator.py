@@ -70,6 +70,13 @@ class PartitionQueue:
         self.accepted = 0
         self.on_trial = False
 
+    def pop(self) -> ProducerBatch:
+        """Take out the oldest batch."""
+        batch = self.batches.popleft()
+        if batch is self.open:
+            self.open = None
+        return batch
+
 
 class PartitionBatches(NamedTuple):
     """The part of a request for one partition."""
@@ -264,11 +271,9 @@ class Accumulator:
             # A single batch is always sent, or one above the limit would never be.
             if size + queue.batches[0].size > limit and (taken or not first):
                 break
-            batch = queue.batches.popleft()
+            batch = queue.pop()
             taken.append(batch)
             size += batch.size
-            if batch is queue.open:
-                queue.open = None
             if queue.one_by_one:
                 queue.one_by_one -= 1
                 break
@@ -338,7 +343,9 @@ class Accumulator:
         ended = []
         for queue in self._queues.values():
             while queue.batches and queue.batches[0].created < created_before:
-                ended.append(self._drop(queue, DeliveryTimeoutError(f"{queue.tp}: {why}")))
+                batch = queue.pop()
+                self._end(batch, -1, DeliveryTimeoutError(f"{queue.tp}: {why}"))
+                ended.append(batch)
         return ended
 
     def abandon(self, error: KafkaError) -> list[ProducerBatch]:
@@ -350,13 +357,6 @@ class Accumulator:
         for batch in ended:
             self._end(batch, -1, error)
         return ended
-
-    def _drop(self, queue: PartitionQueue, error: KafkaError) -> ProducerBatch:
-        batch = queue.batches.popleft()
-        if batch is queue.open:
-            queue.open = None
-        self._end(batch, -1, error)
-        return batch
 
     def _end(self, batch: ProducerBatch, base_offset: int, error: KafkaError | None) -> None:
         if batch.done:

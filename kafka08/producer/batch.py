@@ -16,7 +16,9 @@ from kafka08.common import TopicPartition
 from kafka08.producer.errors import WaitTimeoutError
 from kafka08.runtime import Event, Lock
 
-logger = logging.getLogger("org.apache.kafka.clients.producer.internals.RecordBatch")
+_PACKAGE = "org.apache.kafka.clients.producer.internals"
+logger = logging.getLogger(f"{_PACKAGE}.RecordBatch")
+callback_logger = logging.getLogger(f"{_PACKAGE}.ErrorLoggingCallback")
 
 NO_OFFSET = -1
 # True in the task that ends batches: it must not wait for the end of one.
@@ -32,6 +34,12 @@ class RecordMetadata(NamedTuple):
 
 
 Callback = Callable[["RecordMetadata | None", "BaseException | None"], object]
+
+
+def log_error(_metadata: RecordMetadata | None, error: BaseException | None) -> None:
+    """The callback of tools that go on after an error (ErrorLoggingCallback)."""
+    if error is not None:
+        callback_logger.error("Error when sending message: %s", error)
 
 
 class ProducerBatch:
@@ -115,7 +123,7 @@ class ProducerBatch:
         if callbacks:
             token = in_callback.set(True)
             for index, callback in callbacks:
-                call(callback, None if self.error else self.metadata(index), self.error)
+                self._call(callback, index)
             in_callback.reset(token)
         if self._event is not None:
             self._event.set()
@@ -139,15 +147,15 @@ class ProducerBatch:
             if not self.done:
                 self.callbacks.append((index, callback))
                 return
-        call(callback, None if self.error else self.metadata(index), self.error)
+        self._call(callback, index)
 
-
-def call(callback: Callback, metadata: RecordMetadata | None, error: BaseException | None) -> None:
-    """Call a callback. Its exceptions are logged."""
-    try:
-        callback(metadata, error)
-    except Exception:
-        logger.exception("Error executing user-provided callback on message for %s:", metadata)
+    def _call(self, callback: Callback, index: int) -> None:
+        """Exceptions of the callback are logged."""
+        metadata = None if self.error else self.metadata(index)
+        try:
+            callback(metadata, self.error)
+        except Exception:
+            logger.exception("Error executing user-provided callback on message for %s:", metadata)
 
 
 class RecordFuture:

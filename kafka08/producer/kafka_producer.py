@@ -28,7 +28,6 @@ from kafka08.producer.batch import (
     ProducerBatch,
     RecordFuture,
     RecordMetadata,
-    call,
     in_callback,
 )
 from kafka08.producer.connection import PipelinedConnection
@@ -347,7 +346,7 @@ class KafkaProducer(Closing):
         batch = ProducerBatch(tp, 0, 0.0, self._lock, self._runtime.event)
         batch.end(-1, error)
         if callback is not None:
-            call(callback, None, error)
+            batch.add_callback(0, callback)
         return RecordFuture(batch, 0)
 
     def _await_room(self, size: int) -> None:

@@ -110,7 +110,8 @@ class KafkaLoggingHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Called from any number of tasks at once."""
-        if _emitting.get() or _is_our_own(record):
+        is_own = record.name.startswith(_OWN_LOGGERS)
+        if is_own or (record.threadName or "").startswith(_OWN_TASKS) or _emitting.get():
             return
         token = _emitting.set(True)
         try:
@@ -204,7 +205,3 @@ def after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=after_fork)
-
-
-def _is_our_own(record: logging.LogRecord) -> bool:
-    return record.name.startswith(_OWN_LOGGERS) or (record.threadName or "").startswith(_OWN_TASKS)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
-from kafka08.client.requests import Response, flatten
+from kafka08.client.requests import Response, flatten, produce_request
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError, ProtocolError, RequestTimedOutError, for_code
 from kafka08.producer.accumulator import Accumulator, PartitionBatches
@@ -21,7 +21,7 @@ from kafka08.producer.encoding import encode_batch, encode_records
 from kafka08.producer.errors import DisconnectedError
 from kafka08.producer.kafka_config import KafkaProducerConfig, parse_acks, seconds
 from kafka08.producer.metrics import ProducerMetrics
-from kafka08.protocol import schemas
+from kafka08.protocol.schemas import ProduceRequest
 from kafka08.runtime import Event, Loop, Runtime, TaskHandle
 
 logger = logging.getLogger("org.apache.kafka.clients.producer.internals.Sender")
@@ -232,15 +232,12 @@ class Sender:
         if self._acks == 0:
             self._succeed([(part, -1) for part in parts])
 
-    def _request(self, parts: list[PartitionBatches]) -> schemas.ProduceRequest:
-        topics: dict[str, list[schemas.ProducePartition]] = {}
-        for queue, batches in parts:
-            data = self._encode([batch for batch in batches if not batch.done], queue.codec)
-            topic, partition = queue.tp
-            topics.setdefault(topic, []).append(schemas.ProducePartition(partition, data))
-        return schemas.ProduceRequest(
-            self._acks, self._timeout_ms, [schemas.ProduceTopic(*item) for item in topics.items()]
-        )
+    def _request(self, parts: list[PartitionBatches]) -> ProduceRequest:
+        sets = {
+            queue.tp: self._encode([batch for batch in batches if not batch.done], queue.codec)
+            for queue, batches in parts
+        }
+        return produce_request(sets, self._acks, self._timeout_ms)
 
     # --- reading
 

@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from kafka08.errors import KafkaError
+from kafka08.producer.batch import log_error
 from kafka08.producer.config import ASYNC, DEFAULT_ENCODER, SYNC, ProducerConfig
 from kafka08.producer.event_handler import KeyedMessage
 from kafka08.producer.kafka_config import KafkaProducerConfig
@@ -23,10 +23,6 @@ from tools.brokers import broker_list
 from tools.console.line_headers import HeadersParser, LineError, is_true
 from tools.options import Arguments, OptionParser, parse_key_values
 from tools.shutdown import at_end
-
-callback_logger = logging.getLogger(
-    "org.apache.kafka.clients.producer.internals.ErrorLoggingCallback"
-)
 
 LINE_READER = "kafka.tools.ConsoleProducer$LineMessageReader"
 OLD_PARTITIONER = "kafka.producer.ByteArrayPartitioner"
@@ -210,21 +206,15 @@ def _send_new(reader: MessageReader, properties: dict[str, str]) -> None:
     producer = KafkaProducer(KafkaProducerConfig.known(properties))
     with at_end(producer.close):
         for message in reader:
-            callback = None if sync else _log_error
             future = producer.send(
                 message.topic,
                 message.value,
                 message.key,
-                callback=callback,
+                callback=None if sync else log_error,
                 headers=getattr(message, "headers", None),
             )
             if sync:
                 future.result()
-
-
-def _log_error(metadata: object, error: BaseException | None) -> None:
-    if error is not None:
-        callback_logger.error("Error when sending message: %s", error)
 
 
 def _reader(args: Arguments, properties: Mapping[str, str]) -> MessageReader:

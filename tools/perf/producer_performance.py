@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kafka08.metrics.meters import Meter
+from kafka08.producer.batch import log_error
 from kafka08.producer.config import ASYNC, DEFAULT_ENCODER, ProducerConfig
 from kafka08.producer.event_handler import KeyedMessage
 from kafka08.producer.kafka_config import KafkaProducerConfig
@@ -29,9 +30,6 @@ from tools.perf.perf_options import (
 )
 
 logger = logging.getLogger("kafka.tools.ProducerPerformance$")
-callback_logger = logging.getLogger(
-    "org.apache.kafka.clients.producer.internals.ErrorLoggingCallback"
-)
 
 CLIENT_ID = "producer-performance"
 SEND_BUFFER_BYTES = 64 * 1024
@@ -97,18 +95,13 @@ class NewSender:
         if self._sync:
             self._producer.send(topic, value, key).result()
         else:
-            self._producer.send(topic, value, key, callback=_log_error)
+            self._producer.send(topic, value, key, callback=log_error)
 
     def metrics(self) -> dict[str, float]:
         return self._producer.metrics()
 
     def close(self) -> None:
         self._producer.close()
-
-
-def _log_error(_metadata: object, error: BaseException | None) -> None:
-    if error is not None:
-        callback_logger.error("Error when sending message: %s", error)
 
 
 class Payloads:
