@@ -283,8 +283,12 @@ def _targets(args: Arguments, given: Mapping[str, str], clients: ClientCollector
             continue
         if args.has("new.producer"):
             producer = KafkaProducer(new_settings(settings))
-        else:
-            producer = _as_old_producer(settings)
+        else:  # records go to the partitions the old producer sends them to
+            producer = KafkaProducer(
+                old_settings(settings),
+                partitioner=partitioner_named(given.get("partitioner.class", OLD_PARTITIONER)),
+                unkeyed=StickyRandom,
+            )
         clients.add(producer)
         made.append(OurTarget(producer, lost))
     return Targets(made)
@@ -305,16 +309,6 @@ def old_settings(given: Mapping[str, str]) -> dict[str, str]:
     if config.topic_metadata_refresh_interval_ms <= 0:
         renamed.pop("metadata.max.age.ms", None)
     return {**PATIENT, **renamed}
-
-
-def _as_old_producer(given: Mapping[str, str]) -> KafkaProducer:
-    """Records go to the partitions the old producer sends them to."""
-    settings = old_settings(given)
-    return KafkaProducer(
-        settings,
-        partitioner=partitioner_named(given.get("partitioner.class", OLD_PARTITIONER)),
-        unkeyed=StickyRandom,
-    )
 
 
 # --- the sources

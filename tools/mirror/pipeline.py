@@ -88,7 +88,7 @@ class Window:
 
     ``failed`` is called with the first error of a send, unless ``skip_failed``: then such a
     message counts as processed and is logged. ``channel`` counts each message, if somebody
-    reads its figures.
+    reads its figures. ``stopping``: whether nothing more is handed out.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Window:
         skip_failed: bool = False,
         channel: DataChannel | None = None,
     ) -> None:
-        self.skipped = 0
+        self.stopping = False
         self._channel = channel
         self._limit = limit
         self._failed = failed
@@ -109,11 +109,6 @@ class Window:
         self._under_way = 0
         self._waiting = 0
         self._broken = False
-        self._stopping = False
-
-    @property
-    def stopping(self) -> bool:
-        return self._stopping
 
     def take(self, reader: SourceReader) -> tuple[SourceMessage, Done] | None:
         """The message ``reader`` has found and what to call when it is stored.
@@ -123,7 +118,7 @@ class Window:
         with self._changed:
             if self._under_way >= self._limit:
                 self._wait_for_room()
-            if self._stopping or self._broken:
+            if self.stopping or self._broken:
                 return None
             taken = reader.take()
             if taken is None:
@@ -144,22 +139,21 @@ class Window:
             self._under_way -= 1
             if self._channel is not None:
                 self._channel.taken()
-            first = error is not None and not self._skip_failed and not self._broken
-            if error is not None and self._skip_failed:
-                self.skipped += 1
-            elif error is not None:
-                self._broken = True
+            first = not self._broken
             if error is None or self._skip_failed:
                 entry[1] = True
                 lane.advance()
+            else:
+                self._broken = True
             if self._waiting or self._broken:
                 self._changed.notify_all()
-            stopping = self._stopping
-        if error is not None and not stopping:
-            if first:
-                self._failed(error)
-            elif self._skip_failed:
-                logger.error("A message was not mirrored: %s", error)
+            stopping = self.stopping
+        if error is None or stopping:
+            return
+        if self._skip_failed:
+            logger.error("A message was not mirrored: %s", error)
+        elif first:
+            self._failed(error)
 
     def settle(self, timeout: float | None = None) -> bool:
         """Wait until nothing is under way; False after ``timeout`` seconds or a failed send."""
@@ -179,8 +173,8 @@ class Window:
     def _wait(self, met: Callable[[], bool], timeout: float | None) -> bool:
         self._waiting += 1
         try:
-            self._changed.wait_for(lambda: met() or self._broken or self._stopping, timeout)
-            if self._stopping and not self._broken and timeout is not None:
+            self._changed.wait_for(lambda: met() or self._broken or self.stopping, timeout)
+            if self.stopping and not self._broken and timeout is not None:
                 self._changed.wait_for(lambda: met() or self._broken, timeout)
             return met()
         finally:
@@ -189,7 +183,7 @@ class Window:
     def stop(self) -> None:
         """Hand out nothing more; waits end."""
         with self._changed:
-            self._stopping = True
+            self.stopping = True
             self._changed.notify_all()
 
 
@@ -210,17 +204,13 @@ class Copier:
         self._choose = choose
         self._failed = failed
         # A daemon: it may hang in a send when the end comes.
-        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        self._thread = threading.Thread(target=self.run, name=self.name, daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
-    def join(self, timeout: float) -> bool:
-        """Whether it has ended within ``timeout`` seconds."""
-        self._thread.join(timeout)
-        return not self._thread.is_alive()
-
-    def _run(self) -> None:
+    def run(self) -> None:
+        """The thread's work: until the reader ends or fails."""
         logger.info("[%s] Starting mirror maker consumer thread %s", self.name, self.name)
         try:
             while self._reader.has_next() and not self._window.stopping:

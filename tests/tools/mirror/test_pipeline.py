@@ -101,7 +101,6 @@ def test_failed_sends_may_be_skipped(failures: Failures, caplog: pytest.LogCaptu
     done[0](OSError("too large"))
     done[1](None)
     assert position.processed_offset == 2
-    assert window.skipped == 1
     assert not failures
     assert "too large" in caplog.text
 
@@ -209,8 +208,7 @@ def test_copier(failures: Failures) -> None:
     window, position, driver = Window(10, failures.append), Position(), ProducerDriver()
     reader = ScriptedReader((position, 0), None, (position, 1))
     copier = Copier(0, reader, window, target_of(driver), failures.append)
-    copier.start()
-    assert copier.join(10)
+    copier.run()
     assert position.processed_offset == 0
     driver.run()
     assert driver.cluster.values("one", 0) == [b"0", b"1"]
@@ -224,8 +222,7 @@ def test_copier_whose_stream_fails(failures: Failures, caplog: pytest.LogCapture
     copier = Copier(
         0, ScriptedReader(error=error), window, target_of(ProducerDriver()), failures.append
     )
-    copier.start()
-    assert copier.join(10)
+    copier.run()
     assert failures == [error]
     assert "Stream unexpectedly exited." in caplog.text
 
@@ -236,7 +233,6 @@ def test_copier_whose_target_refuses(failures: Failures) -> None:
     window, position = Window(10, failures.append), Position()
     reader = ScriptedReader((position, 0))
     copier = Copier(0, reader, window, target_of(driver), failures.append)
-    copier.start()
-    assert copier.join(10)
+    copier.run()
     assert [type(failure) for failure in failures] == [ProducerClosedError]
     assert position.processed_offset == 0
