@@ -22,8 +22,9 @@ from contextlib import closing, contextmanager, suppress
 from functools import cache
 from typing import BinaryIO, NamedTuple
 
+from kafka08.common import Closing
 from kafka08.errors import InvalidMessageError, KafkaError
-from kafka08.log.directory import sync_directory
+from kafka08.log.directory import sync_directory, unlink_if_there
 from kafka08.log.log import Log
 from kafka08.log.segments import integrity
 from kafka08.log.segments.index import ENTRY, ENTRY_SIZE, OffsetIndex
@@ -312,7 +313,7 @@ class _IndexWriter:
             return self.last + 1
 
 
-class _Writer:
+class _Writer(Closing):
     """The ``.converted`` files of a segment. ``bases``: of the segments begun, ``total`` bytes."""
 
     def __init__(self, log_path: str, limits: SegmentLimits, dry_run: bool) -> None:
@@ -323,10 +324,7 @@ class _Writer:
         self._is_dry = dry_run
         self._file: BinaryIO | None = None
 
-    def __enter__(self) -> _Writer:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
+    def close(self) -> None:
         if self._file is not None:
             self._file.close()
 
@@ -355,27 +353,28 @@ class _Writer:
         self.bases.append(base)
         if not self._is_dry:
             path = self._path + CONVERTED_SUFFIX
-            self._file = open(path, "wb", buffering=_BUFFER)  # noqa: SIM115  (__exit__ closes it)
+            self._file = open(path, "wb", buffering=_BUFFER)  # noqa: SIM115  (close)
 
     def finish(self) -> None:
         """Have the segment that was begun on disk, with its index."""
         if self._file is None:
             return
         self._file.flush()
-        self._copy_times()
+        copy_times(self.log_path, self._path + CONVERTED_SUFFIX)
         os.fsync(self._file.fileno())
         self._file.close()
         self._file = None
         _write_synced(index_path(self._path) + CONVERTED_SUFFIX, self._index.entries)
         sync_directory(os.path.dirname(self._path))
 
-    def _copy_times(self) -> None:
-        """Retention goes by the time of the last change."""
-        stat = os.stat(self.log_path)
-        os.utime(self._path + CONVERTED_SUFFIX, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-
 
 # The files beside a segment
+
+
+def copy_times(source: str, target: str) -> None:
+    """Retention goes by the time of the last change."""
+    stat = os.stat(source)
+    os.utime(target, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
 def commit(log_path: str) -> None:
@@ -384,14 +383,12 @@ def commit(log_path: str) -> None:
     integrity.remove(log_path)
     remove_rebuilt(log_path)
     for suffix in LATER_SUFFIXES:
-        with suppress(FileNotFoundError):
-            os.unlink(log_path.removesuffix(LOG_SUFFIX) + suffix)
+        unlink_if_there(log_path.removesuffix(LOG_SUFFIX) + suffix)
     bases = _converted(directory)
     _rename_to_swap(directory, bases)
     for base in bases:
         log, index = _files(directory, base)
-        with suppress(FileNotFoundError):
-            os.unlink(index)
+        unlink_if_there(index)
         sync_directory(directory)  # no index at all is better than the old one
         os.replace(log + SWAP_SUFFIX, log)
         os.replace(index + CONVERTED_SUFFIX, index)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.log.checkpoint import OffsetCheckpoint
-from kafka08.log.directory import CLEANER_CHECKPOINT_FILE, LogDirectory
+from kafka08.log.directory import CLEANER_CHECKPOINT_FILE, LogDirectory, unlink_if_there
 from kafka08.log.manager import LogManager
 from kafka08.log.segments import integrity
 from kafka08.log.segments.names import REBUILT_INDEX_SUFFIX, REBUILT_SUFFIX
@@ -100,8 +100,7 @@ PARSER = OptionParser(
 
 
 def main(argv: list[str]) -> int:
-    """Exit status: 1 when something cannot be read. Raises UsageError, OptionError, KafkaError and
-    OSError for run_tool to print."""
+    """Exit status: 1 when something cannot be read."""
     args = PARSER.parse_command(argv)
     PARSER.check_invalid(args, "dry-run", "force")
     config = log_dirs.broker_config(PARSER, args)
@@ -212,10 +211,11 @@ def convert_partition(
     limits = limits._replace(offsets_topic=tp.topic == OFFSETS_TOPIC)
     logs = log_dirs.segment_paths(path)
     for log in logs:
-        try:
-            indexes += _ensure_index(log, limits, dry_run)
-        except NotWalkableError:
-            pass  # reported below, when the segment is walked
+        wrong = conversion.is_index_wrong(log)
+        with suppress(NotWalkableError):  # reported below, when the segment is walked
+            if wrong and not dry_run:
+                conversion.rebuild_index(log, limits)
+            indexes += wrong
         found = yield from conversion.convert_segment(
             log, limits, dry_run=dry_run, is_last=log == logs[-1]
         )
@@ -223,17 +223,8 @@ def convert_partition(
         problems += [f"{os.path.basename(log)}: {problem}" for problem in found.problems]
     if not dry_run:
         for name in side_files:
-            with suppress(FileNotFoundError):  # gone with the segment it spoke of
-                os.unlink(name)
+            unlink_if_there(name)  # it may be gone with the segment it spoke of
     return Converted(tp, done, indexes, len(side_files), problems)
-
-
-def _ensure_index(log_path: str, limits: SegmentLimits, dry_run: bool) -> bool:
-    """Whether the index had to be rebuilt."""
-    wrong = conversion.is_index_wrong(log_path)
-    if wrong and not dry_run:
-        conversion.rebuild_index(log_path, limits)
-    return wrong
 
 
 def _lower_cleaner_points(directory: LogDirectory, partitions: dict[TopicPartition, str]) -> None:

@@ -33,7 +33,8 @@ from kafka08.message.entry import BytesLike, Entry, has_right_crc
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import DEBUG_REPLICA_ID
-from tools.logs.conversion import SegmentLimits, index_path, is_index_wrong, rebuild_index
+from tools.logs import conversion
+from tools.logs.conversion import SegmentLimits
 from tools.options import ToolError
 from tools.shutdown import at_end
 
@@ -192,9 +193,8 @@ def _swap_in(
     path: str, log_path: str, seal: Seal, sealed: Seal | None, limits: SegmentLimits
 ) -> None:
     """Put the new file in the place of the damaged one. Each step leaves a log that opens."""
-    directory, index = os.path.dirname(log_path), index_path(log_path)
-    stat = os.stat(log_path)
-    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    directory, index = os.path.dirname(log_path), conversion.index_path(log_path)
+    conversion.copy_times(log_path, path)
     remove_rebuilt(log_path)
     if seal != sealed:
         integrity.remove(log_path)
@@ -203,10 +203,10 @@ def _swap_in(
     os.replace(path, log_path)
     sync_directory(directory)
     if seal != sealed:
-        rebuild_index(log_path, limits)
+        conversion.rebuild_index(log_path, limits)
         os.replace(integrity.write(log_path, seal), integrity.seal_path(log_path))
-    elif is_index_wrong(log_path):
-        rebuild_index(log_path, limits)
+    elif conversion.is_index_wrong(log_path):
+        conversion.rebuild_index(log_path, limits)
     sync_directory(directory)
 
 

@@ -61,7 +61,6 @@ PARSER = OptionParser(
 
 
 def main(argv: list[str]) -> int:
-    """Exit status; raises UsageError, OptionError, KafkaError and OSError for run_tool to print."""
     args = PARSER.parse_command(argv)
     config = log_dirs.broker_config(PARSER, args)
     with ExitStack() as stack:

@@ -60,7 +60,6 @@ PARSER = OptionParser(
 
 
 def main(argv: list[str]) -> int:
-    """Exit status; raises UsageError, OptionError and KafkaError for run_tool to print."""
     args = PARSER.parse_command(argv)
     if args.has("dump"):
         dump_log(args.value("dump"))
