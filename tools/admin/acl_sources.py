@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kafka08.client.acls import AclClient
 from kafka08.security.acl_filters import ALL_ACLS, PatternFilter, ResourceFilter, RuleFilter
@@ -17,20 +17,11 @@ Found = tuple[Resource, Sequence[Acl] | MalformedNodeError]
 _EVERYTHING = ResourceFilter(None, None, PatternFilter.ANY)
 
 
-class AclSource(Protocol):
-    def listed(self, filters: Collection[ResourceFilter]) -> Iterable[Found]:
-        """The resources that one of the filters takes, each once; all without filters."""
-
-    def add(self, resource: Resource, acls: Sequence[Acl]) -> None: ...
-
-    def remove(self, resources: ResourceFilter, acls: Sequence[Acl]) -> None:
-        """Remove these rules of what the filter takes; all rules if there are none."""
-
-
 class ZooKeeperAcls(NamedTuple):
     store: AclStore
 
     def listed(self, filters: Collection[ResourceFilter]) -> Iterator[Found]:
+        """The resources that one of the filters takes, each once; all without filters."""
         for resource in list(self.store.resources()):
             if not filters or any(each.takes(resource) for each in filters):
                 yield resource, read_or_refuse(self.store, resource)
@@ -39,6 +30,7 @@ class ZooKeeperAcls(NamedTuple):
         self.store.add(resource, acls)
 
     def remove(self, resources: ResourceFilter, acls: Sequence[Acl]) -> None:
+        """Remove these rules of what the filter takes; all rules if there are none."""
         for resource in list(filter(resources.takes, self.store.resources())):
             if acls:
                 self.store.remove(resource, acls)
@@ -47,6 +39,8 @@ class ZooKeeperAcls(NamedTuple):
 
 
 class RemoteAcls(NamedTuple):
+    """The same over a broker."""
+
     client: AclClient
 
     def listed(self, filters: Collection[ResourceFilter]) -> Iterable[Found]:
@@ -61,3 +55,6 @@ class RemoteAcls(NamedTuple):
     def remove(self, resources: ResourceFilter, acls: Sequence[Acl]) -> None:
         exact = [RuleFilter(a.principal, a.host, a.operation, a.permission) for a in acls]
         self.client.delete([(resources, each) for each in exact or [ALL_ACLS]])
+
+
+AclSource = ZooKeeperAcls | RemoteAcls

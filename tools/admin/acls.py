@@ -116,7 +116,6 @@ Rules = dict[ResourceFilter, list[Acl]]
 
 
 def main(argv: list[str]) -> int:
-    """Exit status; raises UsageError and OptionError for run_tool to print."""
     args = PARSER.parse_command(argv)
     _check(args)
     filters = _filters(args)

@@ -86,7 +86,6 @@ Parts = tuple[EntityPart, ...]
 
 
 def main(argv: list[str]) -> int:
-    """Exit status; raises UsageError for run_tool to print."""
     try:
         args = PARSER.parse_command(argv)
         if args.has("alter") == args.has("describe"):

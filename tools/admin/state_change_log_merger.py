@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from kafka08.errors import KafkaError
@@ -57,7 +58,6 @@ PARSER = OptionParser(
 
 
 def main(argv: list[str]) -> int:
-    """Exit status; raises UsageError, OptionError and KafkaError for run_tool to print."""
     args = PARSER.parse_command(argv)
     if args.has("logs") == args.has("logs-regex"):
         PARSER.usage_and_exit(
@@ -117,25 +117,21 @@ def millis(text: str) -> int:
 
 def merge(files: Sequence[str], selected: LineFilter) -> Iterator[str]:
     """The selected lines of all files, by date. Raises OSError."""
-    yield from heapq.merge(*(_lines(path, selected) for path in files), key=_date)
+    dated = heapq.merge(*(_lines(path, selected) for path in files), key=itemgetter(0))
+    yield from map(itemgetter(1), dated)
 
 
-def _date(line: str) -> str:
-    found = _DATE.search(line)
-    assert found is not None
-    return found[0]
-
-
-def _lines(path: str, selected: LineFilter) -> Iterator[str]:
+def _lines(path: str, selected: LineFilter) -> Iterator[tuple[str, str]]:
+    """Each with its date."""
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         for line in file:
-            if _is_selected(line, selected):
-                yield line.removesuffix("\n")
+            date = _DATE.search(line)
+            if date is not None and _is_selected(line, date[0], selected):
+                yield date[0], line.removesuffix("\n")
 
 
-def _is_selected(line: str, selected: LineFilter) -> bool:
-    date = _DATE.search(line)
-    if date is None or not selected.start <= millis(date[0]) <= selected.end:
+def _is_selected(line: str, date: str, selected: LineFilter) -> bool:
+    if not selected.start <= millis(date) <= selected.end:
         return False
     named = _PARTITION.search(line)
     if named is None or selected.topic not in (None, named[1]):

@@ -60,7 +60,6 @@ PARSER = OptionParser(
 
 
 def main(argv: list[str]) -> int:
-    """Exit status; raises UsageError and OptionError for run_tool to print."""
     args = PARSER.parse_command(argv, "zookeeper.acl")
     wanted = args.value("zookeeper.acl")
     if wanted not in (SECURE, UNSECURE):

@@ -14,7 +14,7 @@ from kafka08.client import requests
 from kafka08.client.offsets import CoordinatorOffsets
 from kafka08.client.retry import Retry
 from kafka08.client.security import ClientSecurity, runtime_for
-from kafka08.common import LATEST_TIME, Broker, TopicPartition
+from kafka08.common import LATEST_TIME, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import NO_ERROR, KafkaError, for_code
 from kafka08.groups import nodes
@@ -48,7 +48,6 @@ PARSER = OptionParser(
 
 
 def main(argv: list[str]) -> int:
-    """Exit status; raises UsageError and OptionError for run_tool to print."""
     args = PARSER.parse_command(argv, "group", "zookeeper")
     group, topics = args.value("group"), args.value("topic")
     timeout_ms, backoff_ms = args.value("socket.timeout.ms"), args.value("retry.backoff.ms")
@@ -63,7 +62,8 @@ def main(argv: list[str]) -> int:
     except BrokenPipeError:
         raise
     except (OSError, KafkaError, LookupError, ValueError) as error:
-        print(f"Exiting due to: {_text(error)}.")
+        # OSError without its number, as the JVM has it.
+        print(f"Exiting due to: {getattr(error, 'strerror', None) or error}.")
         return admin_command.failure_status()
     return 0
 
@@ -138,7 +138,7 @@ class OffsetChecker:
     ) -> dict[TopicPartition, requests.StoredOffset]:
         coordinator = CoordinatorOffsets(
             self._group,
-            self._brokers,
+            lambda: registry.live_brokers(self._zk, self._protocol),
             client_id=CLIENT_ID,
             backoff_ms=self._backoff_ms,
             socket_timeout_ms=self._timeout_ms,
@@ -151,9 +151,6 @@ class OffsetChecker:
             return retry.run(lambda: coordinator.stored(partitions))
         finally:
             coordinator.disconnect()
-
-    def _brokers(self) -> list[Broker]:
-        return registry.live_brokers(self._zk, self._protocol)
 
     def _offset_in_zookeeper(self, tp: TopicPartition) -> int:
         found = nodes.fetch_offset(self._zk, self._group, tp)
@@ -204,8 +201,3 @@ class OffsetChecker:
             runtime=self._runtime,
             channel=self._channel,
         )
-
-
-def _text(error: BaseException) -> str:
-    """OSError without its number, as the JVM has it."""
-    return str(getattr(error, "strerror", None) or error)

@@ -37,7 +37,6 @@ PARSER = OptionParser(
 
 
 def main(argv: list[str]) -> int:
-    """Exit status; raises UsageError, OptionError and KafkaError for run_tool to print."""
     args = PARSER.parse_command(argv, "input-file")
     with admin_command.session(args, "zkconnect") as client:
         with open(args.value("input-file"), encoding="utf-8") as file:

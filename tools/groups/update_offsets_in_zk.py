@@ -26,7 +26,6 @@ _TIMES = {"earliest": EARLIEST_TIME, "latest": LATEST_TIME}
 
 
 def main(argv: list[str]) -> int:
-    """Exit status; raises KafkaError for run_tool to print."""
     if len(argv) < 3 or argv[0] not in _TIMES:
         print(_USAGE)
         return 1

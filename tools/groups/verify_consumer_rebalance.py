@@ -28,7 +28,6 @@ PARSER = OptionParser(
 
 
 def main(argv: list[str]) -> int:
-    """Exit status; raises UsageError and OptionError for run_tool to print."""
     args = PARSER.parse_command(argv, "group")
     with admin_command.session(args, "zookeeper.connect") as client:
         try:

@@ -30,7 +30,6 @@ PARSER = OptionParser(
 
 
 def main(argv: list[str]) -> int:
-    """Exit status; raises UsageError and OptionError for run_tool to print."""
     args = PARSER.parse_command(argv, "zookeeper")
     return admin_command.run(lambda: _run(args), "Failed to start preferred replica election")
 

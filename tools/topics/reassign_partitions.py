@@ -62,7 +62,6 @@ PARSER = OptionParser(
 
 
 def main(argv: list[str]) -> int:
-    """Exit status; raises UsageError and OptionError for run_tool to print."""
     args = PARSER.parse_command(argv)
     if sum(args.has(action) for action in ("generate", "execute", "verify")) != 1:
         PARSER.usage_and_exit(

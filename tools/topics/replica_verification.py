@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from kafka08.client import log_offsets
@@ -22,6 +21,7 @@ from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.filters import Whitelist
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError, LeaderNotAvailableError, UnknownError
+from kafka08.java_dates import ISO_8601, date_format
 from kafka08.message.scan import iter_entries
 from kafka08.protocol import schemas
 from kafka08.runtime import Clock, Runtime, SystemClock
@@ -29,6 +29,7 @@ from tools import admin_command, brokers
 from tools.options import Arguments, OptionParser
 
 CLIENT_ID = "replicaVerificationTool"
+_local_time = date_format(ISO_8601)
 Partitions = Mapping[TopicPartition, schemas.PartitionMetadata]
 
 
@@ -196,8 +197,8 @@ class Verifier:
         if now - self._reported_ms > self._interval_ms:
             self._reported_ms = now
             yield (
-                f"{_time_text(now)}: max lag is {max_lag} for partition {laggard or 'null'} "
-                f"at offset {offset_of_laggard} among {len(copies)} paritions"
+                f"{_local_time(now / 1000)}: max lag is {max_lag} for partition "
+                f"{laggard or 'null'} at offset {offset_of_laggard} among {len(copies)} paritions"
             )
 
     def _compare(self, tp: TopicPartition, by_replica: Mapping[int, Copy]) -> Iterator[str]:
@@ -224,10 +225,4 @@ class Verifier:
             self.offsets[tp] = first.offset + 1
 
     def now(self) -> str:
-        return _time_text(self._clock.millis())
-
-
-def _time_text(millis: int) -> str:
-    """Local time as ``2015-06-01 12:00:00,123``."""
-    moment = datetime.fromtimestamp(millis // 1000)
-    return f"{moment:%Y-%m-%d %H:%M:%S},{millis % 1000:03d}"
+        return _local_time(self._clock.millis() / 1000)

@@ -66,7 +66,6 @@ PARSER = OptionParser(
 
 
 def main(argv: list[str]) -> int:
-    """Exit status; raises UsageError and OptionError for run_tool to print."""
     args = PARSER.parse_command(argv)
     given = [action for action in actions.ACTIONS if args.has(action)]
     if len(given) != 1:
