@@ -7,6 +7,7 @@ goes on. It is imported on first use, because most processes show no metrics.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from kafka08.metrics.registry import (
@@ -58,13 +59,14 @@ class _One:
 
 
 def texts(families: Iterable[Family], encode: Callable[[Collector], bytes]) -> Iterator[bytes]:
-    """The text of ``families``, family by family. ``encode`` is a generate_latest of
-    prometheus-client."""
-    ending = b""
+    """The text of ``families``, family by family; the pieces of one follow one another and get one
+    head. ``encode`` is a generate_latest of prometheus-client."""
+    last, ending = "", b""
     for each in families:
         text = encode(_One(each))
         ending = _END if text.endswith(_END) else b""
-        yield text.removesuffix(_END)
+        yield text[_head_end(text) if each.name == last else 0 :].removesuffix(_END)
+        last = each.name
     yield ending
 
 
@@ -98,21 +100,11 @@ class Exposition:
 
     def _render(self, form: str) -> bytes:
         parts = []
-        for part in self._parts(self._generate[form]):
-            parts.append(part.removesuffix(_END))
+        pieces = (family(metric, piece) for metric, piece in self._registry.pieces())
+        for part in texts(chain(pieces, self._process.collect()), self._generate[form]):
+            parts.append(part)
             self._runtime.sleep(0)
-        return b"".join(parts) + (_END if form == OPEN else b"")
-
-    def _parts(self, generate: Callable[[Collector], bytes]) -> Iterator[bytes]:
-        last = ""
-        for metric, piece in self._registry.pieces():
-            text = generate(_One(family(metric, piece)))
-            if metric.name == last:
-                text = text[_head_end(text) :]
-            last = metric.name
-            yield text
-        for process in self._process.collect():
-            yield generate(_One(process))
+        return b"".join(parts)
 
 
 def _head_end(text: bytes) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kafka08.metrics.registry import TEXT, Beans, Metric, metric
+from kafka08.metrics.registry import Beans, Metric
 
 _PARTITION = ("topic", "partition")
 _FETCHER = ("clientId", "brokerHost", "brokerPort")
 
-VERSION = metric("kafka.common:type=AppInfo,name=Version", TEXT, "The version of kafka08.")
+VERSION = Beans("kafka.common:type=AppInfo").text("Version", "The version of kafka08.")
 UNDER_REPLICATED = Beans("kafka.cluster:type=Partition", *_PARTITION).gauge(
     "UnderReplicated",
     "1 on the leader while the isr is shorter than the list of replicas; 0 on followers.",

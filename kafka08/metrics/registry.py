@@ -1,7 +1,7 @@
 """The metrics of a process: each declared with its names, and where its values come from.
 
 The names of JMX are those of 0.8.2.2. Those of Prometheus are what the rules of jmx_exporter for
-later releases make of them, where these rules are regular (``metric``).
+later releases make of them, where these rules are regular (``Beans``).
 """
 
 from __future__ import annotations
@@ -40,27 +40,9 @@ class Metric(NamedTuple):
     labels: Labels = ()
 
 
-def metric(
-    bean: str,
-    kind: str,
-    text: str,
-    tags: tuple[str, ...] = (),
-    *,
-    unit: str = "",
-    labels: Labels = (),
-) -> Metric:
-    """The metric of a bean, with the name in Prometheus that follows from the bean's."""
-    name = re.sub(r"\W+", "_", re.sub(r"\b(type|name)=", "", bean)).lower()
-    if kind == METER:
-        name = re.sub("persec(ond)?$", "", name) + "_total"
-    elif kind == PERCENT:
-        name = name.removesuffix("percent") + "_percent"
-    return Metric(bean, kind, name, text, tags, unit, labels)
-
-
 class Beans:
     """Declares the metrics of one type of beans, such as ``kafka.log:type=Log``. They have the same
-    tags and labels; ``name`` is that of the bean."""
+    tags and labels; ``name`` is that of the bean, from which the one in Prometheus follows."""
 
     def __init__(self, kind: str, *tags: str, labels: Labels = (), sign: str = ",name=") -> None:
         """``sign``: what stands between the type and a name."""
@@ -69,7 +51,16 @@ class Beans:
         self._labels = labels
 
     def _metric(self, name: str, kind: str, text: str, unit: str = "") -> Metric:
-        return metric(self._prefix + name, kind, text, self._tags, unit=unit, labels=self._labels)
+        bean = self._prefix + name
+        shown = re.sub(r"\W+", "_", re.sub(r"\b(type|name)=", "", bean)).lower()
+        if kind == METER:
+            shown = re.sub("persec(ond)?$", "", shown) + "_total"
+        elif kind == PERCENT:
+            shown = shown.removesuffix("percent") + "_percent"
+        return Metric(bean, kind, shown, text, self._tags, unit, self._labels)
+
+    def text(self, name: str, text: str) -> Metric:
+        return self._metric(name, TEXT, text)
 
     def gauge(self, name: str, text: str) -> Metric:
         return self._metric(name, GAUGE, text)

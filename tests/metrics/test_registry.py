@@ -5,17 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka08.metrics.meters import Meter
-from kafka08.metrics.registry import (
-    AT_ONCE,
-    GAUGE,
-    METER,
-    PERCENT,
-    Metric,
-    Registry,
-    metric,
-    one,
-    same,
-)
+from kafka08.metrics.registry import AT_ONCE, GAUGE, METER, Beans, Metric, Registry, one, same
 from tests.fakes.runtime import FakeRuntime
 
 DEPTH = Metric("d:type=T,name=Depth", GAUGE, "depth", "How deep.", ("topic", "partition"))
@@ -92,15 +82,15 @@ def test_rates_are_computed_every_five_seconds(registry: Registry, runtime: Fake
 
 
 @pytest.mark.parametrize(
-    ("bean", "kind", "name"),
+    ("metric", "bean", "name"),
     [
-        ("kafka.log:type=Log,name=Size", GAUGE, "kafka_log_log_size"),
-        ("d:type=Some-Type,name=some-name", GAUGE, "d_some_type_some_name"),
-        ("d:type=T,name=BytesPerSec", METER, "d_t_bytes_total"),
-        ("d:type=T,name=ExpiresPerSecond", METER, "d_t_expires_total"),
-        ("d:type=T,name=IdlePercent", PERCENT, "d_t_idle_percent"),
-        ("d:type=T attribute-of-it", GAUGE, "d_t_attribute_of_it"),
+        (Beans("kafka.log:type=Log").gauge("Size", ""), "Log,name=Size", "kafka_log_log_size"),
+        (Beans("d:type=A-B").gauge("some-name", ""), "A-B,name=some-name", "d_a_b_some_name"),
+        (Beans("d:type=T").meter("BytesPerSec", "", ""), "T,name=BytesPerSec", "d_t_bytes_total"),
+        (Beans("d:type=T").meter("APerSecond", "", ""), "T,name=APerSecond", "d_t_a_total"),
+        (Beans("d:type=T").percent("IdlePercent", ""), "T,name=IdlePercent", "d_t_idle_percent"),
+        (Beans("d:type=T", sign=" ").gauge("some-of-it", ""), "T some-of-it", "d_t_some_of_it"),
     ],
 )
-def test_the_name_in_prometheus_follows_from_the_bean(bean: str, kind: str, name: str) -> None:
-    assert metric(bean, kind, "help").name == name
+def test_the_name_in_prometheus_follows_from_the_bean(metric: Metric, bean: str, name: str) -> None:
+    assert (metric.bean.partition("type=")[2], metric.name) == (bean, name)
