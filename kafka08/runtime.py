@@ -340,9 +340,10 @@ class Scheduler:
         self._loops.append(loop.start())
         return loop
 
-    def stop(self) -> None:
+    def stop(self, timeout: float | None = None) -> None:
+        """Wait for all jobs to end, for at most ``timeout`` seconds each."""
         for loop in self._loops:
             loop.stopping.set()
         for loop in self._loops:
-            loop.stop()
+            loop.stop(timeout)
         self._loops.clear()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,8 +21,6 @@ from kafka08.network.channel import Connect
 from kafka08.protocol.negotiation import NoApiVersionsError
 from kafka08.runtime import Runtime
 from kafka08.settings.settings import INT_MAX
-
-logger = logging.getLogger("kafka.console.Browser")
 
 CLIENT_ID = "console-browser"
 _FETCH_BYTES = 256 << 10

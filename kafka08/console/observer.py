@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from kafka08.console.cluster_state import ClusterState, StateReader
 from kafka08.console.config import ConsoleConfig
 from kafka08.console.history import History
 from kafka08.errors import KafkaError
 from kafka08.lag.collector import LagCollector, Lags
-from kafka08.runtime import Loop, Runtime
+from kafka08.runtime import Runtime, Scheduler
 
 logger = logging.getLogger("kafka.console.Observer")
 
@@ -38,26 +38,21 @@ class Observer:
         self.history = history
         self._reader = reader
         self._collector = collector
-        self._runtime = runtime
-        self._loops = (
-            _every(runtime, "console-state", config.refresh_ms, self.look),
-            _every(runtime, "console-lag", config.lag_interval_ms, self.collect),
-        )
+        self._config = config
+        self._clock = runtime.clock
+        self._scheduler = Scheduler(runtime)
 
     def start(self) -> None:
-        for loop in self._loops:
-            loop.start()
+        self._scheduler.every("console-state", self._config.refresh_ms, self.look)
+        self._scheduler.every("console-lag", self._config.lag_interval_ms, self.collect)
 
     def stop(self) -> None:
-        for loop in self._loops:
-            loop.stopping.set()
-        for loop in self._loops:
-            loop.stop(5.0)
+        self._scheduler.stop(5.0)
         self.history.close()
 
     def age_ms(self) -> int | None:
         """How old the state is; None before the first."""
-        return None if self.state is None else self._runtime.clock.millis() - self.state.time_ms
+        return None if self.state is None else self._clock.millis() - self.state.time_ms
 
     def look(self) -> None:
         """Read the state now."""
@@ -78,15 +73,6 @@ class Observer:
             return
         self.rates = _rates(before, self.lags)
         self.history.note(self.lags.time_ms, _series(self.lags))
-
-
-def _every(runtime: Runtime, name: str, pause_ms: int, step: Callable[[], None]) -> Loop:
-    def work() -> None:
-        step()
-        loop.stopping.wait(pause_ms / 1000)
-
-    loop = Loop(runtime, name, work)
-    return loop
 
 
 def _rates(before: Lags | None, now: Lags) -> dict[str, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import logging
 import secrets
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -29,8 +28,6 @@ from kafka08.network.channel import Channel, Connect
 from kafka08.runtime import Runtime
 from kafka08.security.users import User
 from zk.client import ZkClient
-
-logger = logging.getLogger("kafka.console.Site")
 
 _MENU = (("/", "Overview"), ("/brokers", "Brokers"), ("/topics", "Topics"), ("/groups", "Groups"))
 _CHANGES = (("/elect", "Elections"), ("/reassign", "Moves"))

@@ -102,10 +102,13 @@ def _parse_double(text: str) -> float:
     return float(match[1])
 
 
-def _parse_boolean(text: str) -> bool:
-    if text not in ("true", "false"):
-        raise NumberFormatError(text)
-    return text == "true"
+def _parse_boolean(plain: Callable[[str], str]) -> Callable[[str], bool]:
+    def parse(text: str) -> bool:
+        if plain(text) not in ("true", "false"):
+            raise NumberFormatError(text)
+        return plain(text) == "true"
+
+    return parse
 
 
 def parse_list(text: str) -> tuple[str, ...]:
@@ -179,8 +182,8 @@ SHORT = _integer_kind("short", SHORT_MAX)
 INT = _integer_kind("int", INT_MAX)
 LONG = _integer_kind("long", LONG_MAX)
 DOUBLE = Kind("double", _parse_double)
-BOOLEAN = Kind("boolean", _parse_boolean)
-BOOLEAN_IN_ANY_CASE = Kind("boolean", lambda text: _parse_boolean(text.lower()))
+BOOLEAN = Kind("boolean", _parse_boolean(str))
+BOOLEAN_IN_ANY_CASE = Kind("boolean", _parse_boolean(str.lower))
 DURATION = Kind("duration", parse_duration)
 STRING = Kind("string", str)
 LIST = Kind("list", parse_list)
@@ -233,9 +236,8 @@ class Setting(NamedTuple):
             value = self.kind.parse(text)
         except NumberFormatError:
             shown = HIDDEN if self.kind.secret else text
-            raise ConfigError(
-                f"{self.key} has value {shown} which is not {self._what()}."
-            ) from None
+            what = _WHAT.get(self.kind.name) or f"an integer in the range {self.range_text}"
+            raise ConfigError(f"{self.key} has value {shown} which is not {what}.") from None
         self.check(value)
         return value
 
@@ -252,9 +254,6 @@ class Setting(NamedTuple):
             raise ConfigError(
                 f"{self.key} has value {value} which is not in the range {self.range_text}."
             )
-
-    def _what(self) -> str:
-        return _WHAT.get(self.kind.name) or f"an integer in the range {self.range_text}"
 
 
 REQUIRED = object()

@@ -10,12 +10,11 @@ from kafka08.errors import ConfigError
 from kafka08.settings.broker import LOG_APPEND_TIME, BrokerConfig
 from kafka08.settings.later_topics import LaterTopicSettings
 from kafka08.settings.settings import (
-    BOOLEAN,
+    BOOLEAN_IN_ANY_CASE,
     INT,
     LONG,
     LONG_MAX,
     THROTTLED,
-    NumberFormatError,
     Settings,
     UnknownConfigError,
     dotted,
@@ -70,12 +69,6 @@ def _as_broker(key: str) -> Any:
 
 def _names(replicas: tuple[str, ...], partition: int, broker_id: int) -> bool:
     return replicas == ("*",) or f"{partition}:{broker_id}" in replicas
-
-
-def _topic_boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise NumberFormatError(text)
-    return text.lower() == "true"
 
 
 class LogConfig(Settings):
@@ -136,7 +129,7 @@ class LogConfig(Settings):
     )
     unclean_leader_election_enable: bool = dotted(
         True,
-        BOOLEAN._replace(parse=_topic_boolean),
+        BOOLEAN_IN_ANY_CASE,
         doc="Let a replica outside the isr lead when no other is alive, at the price of data.",
     )
     min_insync_replicas: int = dotted(
@@ -150,7 +143,7 @@ class LogConfig(Settings):
     message_timestamp_after_max_ms: int = _as_broker("log.message.timestamp.after.max.ms")
     message_downconversion_enable: bool = dotted(
         True,
-        BOOLEAN._replace(parse=_topic_boolean),
+        BOOLEAN_IN_ANY_CASE,
         doc="Not in 0.8.2.2; see `log.message.downconversion.enable`.",
     )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import logging
 import re
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -28,8 +27,6 @@ from kafka08.settings.settings import (
     value_of,
 )
 from kafka08.spark.params import SourceParams
-
-logger = logging.getLogger("kafka08.spark.source_options")
 
 EARLIEST, LATEST = "earliest", "latest"
 
