@@ -22,7 +22,7 @@ from kafka08.errors import (
 )
 from kafka08.rest.calls import Call, Fields, RestAnswer, Route, Row
 from kafka08.rest.cluster import Cluster, ShownPartition, ShownReplica
-from kafka08.rest.errors import RestError, plain, topic_not_found
+from kafka08.rest.errors import RestError, plain
 from kafka08.security.users import ADMIN, READER
 from kafka08.settings.topic import TOPIC_KEYS
 from zk import znodes
@@ -196,9 +196,7 @@ class AdminV3:
     def _assignment(self, call: Call) -> dict[int, tuple[int, ...]]:
         try:
             return self._cluster.assignment(call.args["topic"])
-        except RestError as error:
-            if error.code != topic_not_found().code:
-                raise
+        except RestError:
             raise _no_topic() from None
 
     def _create(self, call: Call, links: Links) -> RestAnswer:

@@ -85,10 +85,12 @@ class Cluster:
     def has_topic(self, topic: str) -> bool:
         return _assignment(self.zk, topic) is not None
 
-    def check_partition(self, tp: TopicPartition) -> None:
-        """Raises RestError 40401 or 40402."""
-        if tp.partition not in self.assignment(tp.topic):
+    def check_partition(self, tp: TopicPartition) -> tuple[int, ...]:
+        """Its replicas. Raises RestError 40401 or 40402."""
+        assignment = self.assignment(tp.topic)
+        if tp.partition not in assignment:
             raise partition_not_found()
+        return assignment[tp.partition]
 
     def topic(self, topic: str) -> Row:
         """Name, settings and partitions. Raises RestError 40401."""
@@ -103,10 +105,7 @@ class Cluster:
 
     def partition(self, tp: TopicPartition) -> ShownPartition:
         """Raises RestError 40401 or 40402."""
-        assignment = self.assignment(tp.topic)
-        if tp.partition not in assignment:
-            raise partition_not_found()
-        return self._partition(*tp, assignment[tp.partition])
+        return self._partition(*tp, self.check_partition(tp))
 
     def _partition(self, topic: str, number: int, replicas: tuple[int, ...]) -> ShownPartition:
         state = admin.fetch_partition_state(self.zk, topic, number)

@@ -165,7 +165,7 @@ class Consumers:
             raise bad_consumer_config(str(error)) from None
 
     def instance(self, call: Call, version: int) -> AbstractContextManager[Instance]:
-        """The one that the path names, for this request."""
+        """The one that the path names, for this request. ``version``: that of the path, 0: any."""
         return self.instances.use(call.args["group"], call.args["instance"], version)
 
     def _delete(self, call: Call) -> RestAnswer:
@@ -214,21 +214,21 @@ class Consumers:
         instance.note(found)
         return [each.record for each in found]
 
-    def commit(self, call: Call) -> RestAnswer:
-        """Of v1: store what was returned."""
-        with self.instance(call, 1) as found:
-            if found.reader is not None:
-                found.reader.commit()
-                owned = set(found.reader.assignment())
-                found.consumed = {tp: last for tp, last in found.consumed.items() if tp in owned}
-                found.committed = dict(found.consumed)
-            return RestAnswer(
-                [
-                    {**tp._asdict(), "consumed": last, "committed": found.committed.get(tp, -1)}
-                    for tp, last in sorted(found.consumed.items())
-                ],
-                media=typed(1),
-            )
+
+def commit_returned(instance: Instance) -> RestAnswer:
+    """Of v1: store what was returned."""
+    if instance.reader is not None:
+        instance.reader.commit()
+        owned = set(instance.reader.assignment())
+        instance.consumed = {tp: last for tp, last in instance.consumed.items() if tp in owned}
+        instance.committed = dict(instance.consumed)
+    return RestAnswer(
+        [
+            {**tp._asdict(), "consumed": last, "committed": instance.committed.get(tp, -1)}
+            for tp, last in sorted(instance.consumed.items())
+        ],
+        media=typed(1),
+    )
 
 
 def _shown(settings: InstanceSettings, message: Message) -> Row:

@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition, validate_topic
 from kafka08.consumer.filters import TopicFilter, Whitelist
 from kafka08.errors import ConfigError, InvalidTopicError
-from kafka08.network.channel import Channel, Connect
+from kafka08.network.channel import Connect
 from kafka08.rest.calls import Call, Fields, RestAnswer, Route, allowed
-from kafka08.rest.consumers import INSTANCE, Consumers, answer_type
+from kafka08.rest.consumers import INSTANCE, Consumers, answer_type, commit_returned
 from kafka08.rest.errors import bad_entity, illegal_state, partition_not_found
 from kafka08.rest.instances import Instance
 from kafka08.rest.media import FORMATS
@@ -26,9 +26,7 @@ _MIXED = "Subscription to topics, partitions and pattern are mutually exclusive"
 class ConsumersV2:
     """``consumers``: the handlers of v1, with the instances of both."""
 
-    def __init__(
-        self, consumers: Consumers, runtime: Runtime, *, channel: Connect = Channel
-    ) -> None:
+    def __init__(self, consumers: Consumers, runtime: Runtime, channel: Connect) -> None:
         self._consumers = consumers
         self._cluster = consumers.cluster
         self._runtime = runtime
@@ -116,7 +114,7 @@ class ConsumersV2:
                     found.stream_reader,
                     self._cluster.brokers,
                     self._runtime,
-                    channel=self._channel,
+                    self._channel,
                 )
                 found.subscribe(reader, ())
         return RestAnswer(status=204)
@@ -159,15 +157,15 @@ class ConsumersV2:
             return RestAnswer(self._consumers.read(call, found), media=media)
 
     def _commit(self, call: Call) -> RestAnswer:
-        if self._consumers.instances.version(call.args["group"], call.args["instance"]) == 1:
-            return self._consumers.commit(call)
-        offsets = None
-        if call.has_body:
-            fields = call.fields("offsets")
-            if "offsets" in fields:
-                # The number names the last message processed; the next one is stored.
-                offsets = {tp: last + 1 for tp, last in _offsets(fields).items()}
-        with self._instance(call) as found:
+        with self._consumers.instance(call, 0) as found:
+            if found.settings.version == 1:
+                return commit_returned(found)
+            offsets = None
+            if call.has_body:
+                fields = call.fields("offsets")
+                if "offsets" in fields:
+                    # The number names the last message processed; the next one is stored.
+                    offsets = {tp: last + 1 for tp, last in _offsets(fields).items()}
             if found.reader is not None:
                 found.reader.commit(offsets)
         return RestAnswer([])

@@ -80,8 +80,6 @@ def plain(status: int, reason: str) -> RestError:
 
 def kafka_error(error: BaseException) -> RestError:
     """The answer to an error of ZooKeeper, of a broker or of a connection to one."""
-    if isinstance(error, RestError):
-        return error
     if isinstance(error, ZkError):
         return RestError(500, 50001, f"Zookeeper error: {error}")
     code = code_of(error)

@@ -127,11 +127,6 @@ class Instances:
             found.users -= 1
             found.used_at = self._runtime.clock.monotonic()
 
-    def version(self, group: str, name: str) -> int:
-        """The version of the API in which it was made. Raises RestError 40403."""
-        with self.use(group, name) as found:
-            return found.settings.version
-
     def delete(self, group: str, name: str) -> None:
         """Raises RestError 40403."""
         found = self._all.pop((group, name), None)

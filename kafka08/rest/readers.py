@@ -30,7 +30,7 @@ from kafka08.errors import KafkaError, MessageSizeTooLargeError
 from kafka08.message.consumed import Message, MessageSource, consumed, timed
 from kafka08.message.entry import BytesLike
 from kafka08.message.sets import iter_runs
-from kafka08.network.channel import Channel, Connect
+from kafka08.network.channel import Connect
 from kafka08.rest.calls import Row
 from kafka08.rest.cluster import Cluster
 from kafka08.rest.errors import KAFKA_ERROR, RestError, illegal_state
@@ -263,8 +263,7 @@ class AssignedReader:
         reader: BoundedReader,
         brokers: Callable[[], Sequence[Broker]],
         runtime: Runtime,
-        *,
-        channel: Connect = Channel,
+        channel: Connect,
     ) -> None:
         self._config = config
         self._reader = reader

@@ -84,7 +84,7 @@ class RestParts:
             [
                 *Topics(config, self.cluster, self.producer, offsets).routes(),
                 *consumers.routes(),
-                *ConsumersV2(consumers, runtime, channel=make.channel).routes(),
+                *ConsumersV2(consumers, runtime, make.channel).routes(),
                 *admin_v3.routes(),
                 *GroupsV3(self.cluster, admin_v3).routes(),
                 meters.route(),

@@ -39,7 +39,7 @@ def reader_of(world: RestWorld) -> AssignedReader:
         BoundedReader(world.runtime, world.runtime.event(), 0.05),
         lambda: [BROKER],
         world.runtime,
-        channel=world.brokers.channel,
+        world.brokers.channel,
     )
 
 
