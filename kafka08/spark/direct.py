@@ -68,19 +68,13 @@ class DirectPlanner(BatchPlanner[DirectRun]):
         if running is None:
             logger.warning("No offset log, no limit by backpressure: the context is not known")
         known = self._known(batch_ms, running)
-        leaders: dict[TopicPartition, Broker] = {}
-        if known is not None:
-            ranges = known
-        else:
-            ranges, leaders = self._plan(sc, running)
+        ranges, leaders = self._plan(sc, running) if known is None else (known, {})
         rdd = make_rdd(sc, self._params, ranges, leaders, self._elements)
         if known is None and running is not None and running.log is not None:
             running.log.write(batch_ms, ranges)
         if batch_ms >= max(self._batches, default=0):
             self._offsets.update({each.topic_partition: each.end for each in ranges})
-        self._remember(batch_ms, ranges)
-        if running is not None:
-            self._tell(running, batch_ms, ranges)
+        self._remember(running, batch_ms, ranges)
         return rdd
 
     def _known(self, batch_ms: int, running: DirectRun | None) -> list[Range] | None:

@@ -126,8 +126,7 @@ class GroupPlanner(BatchPlanner[GroupRun]):
         if ranges and not member.plan(token, batch_ms, ranges):
             ranges = []
             rdd = make_rdd(sc, source, ranges, {}, self._elements)
-        self._remember(batch_ms, ranges)
-        self._tell(running, batch_ms, ranges)
+        self._remember(running, batch_ms, ranges)
         return rdd
 
     def _ends(

@@ -184,12 +184,13 @@ class BatchPlanner(Generic[R]):
         """``running``: None if the context of a recovered stream is not known."""
         raise NotImplementedError
 
-    def _remember(self, batch_ms: int, ranges: Sequence[Range]) -> None:
+    def _remember(self, running: R | None, batch_ms: int, ranges: Sequence[Range]) -> None:
+        """Keep the ranges of a batch, and have ``running`` show them."""
         self._batches[batch_ms] = list(ranges)
         while len(self._batches) > BATCHES_KEPT:
             del self._batches[min(self._batches)]
-
-    def _tell(self, running: R, batch_ms: int, ranges: Sequence[Range]) -> None:
+        if running is None:
+            return
         if running.rate is not None:
             running.rate.planned(batch_ms, sum(each.size for each in ranges))
         contexts.report_input(running.ssc, self._stream_id, batch_ms, ranges)

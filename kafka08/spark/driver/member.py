@@ -166,14 +166,11 @@ class DriverMember:
         try:
             self._join()
             self._rebalance()
+            return
         except PartitionOwnedError as error:
             logger.info("%s; trying again", error)
-            self._again()
         except Exception:
             logger.exception("%s could not claim its partitions", self.consumer_id)
-            self._again()
-
-    def _again(self) -> None:
         self._stopping.wait(self._config.rebalance_backoff_ms / 1000)
         self._changed.set()
 

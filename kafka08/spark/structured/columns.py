@@ -85,14 +85,12 @@ def record_batch(
         arrays.append(pa.repeat(pa.scalar(NO_TIMESTAMP_TYPE, pa.int32()), rows))
     if not headers:
         return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA), found.following
-    arrays.append(
-        _headers(
-            [
-                each.headers if each else [None] * len(part)
-                for each, part in zip(added, offsets, strict=True)
-            ]
-        )
-    )
+    of_rows = [
+        row
+        for each, part in zip(added, offsets, strict=True)
+        for row in (each.headers if each else [None] * len(part))
+    ]
+    arrays.append(pa.array(of_rows, HEADERS))  # a struct may be given as a tuple of its fields
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA_WITH_HEADERS), found.following
 
 
@@ -119,7 +117,7 @@ class _Parts:
     """Keys, values and true offsets of messages, for each stretch of plain entries, and what
     messages of later formats add."""
 
-    def __init__(self, headers: bool = False) -> None:
+    def __init__(self, headers: bool) -> None:
         self.parts: list[tuple[pa.Array, pa.Array, pa.Array, _Added | None]] = []
         self.following: int | None = None
         self._headers = headers
@@ -220,11 +218,6 @@ def _times(added: _Added, rows: int, timestamp_ms: int) -> pa.Array:
     given = pc.min_element_wise(added.times, pa.scalar(_LAST_MS, pa.int64()))
     times = pc.if_else(pc.less(given, 0), own, given)
     return pc.multiply(times, 1000).cast(TIMESTAMP)
-
-
-def _headers(parts: list[list[list[tuple[str, bytes | None]] | None]]) -> pa.Array:
-    rows = [headers for part in parts for headers in part]
-    return pa.array(rows, HEADERS)  # a struct may be given as a tuple of its fields
 
 
 def _binary(cells: Cells | None, rows: int) -> pa.Array:
