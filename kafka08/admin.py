@@ -122,8 +122,8 @@ def check_assignment(assignment: Assignment) -> None:
 # --- reading
 
 
-def _read(client: ZkClient, path: str, decode: Callable[[str, bytes], T]) -> T | None:
-    """None if there is no such node. Raises MalformedNodeError."""
+def read_node(client: ZkClient, path: str, decode: Callable[[str, bytes], T]) -> T | None:
+    """The value of a node; None if there is no such node. Raises MalformedNodeError."""
     found = client.get_if_exists(path)
     return None if found is None else decode(path, found[0])
 
@@ -145,7 +145,7 @@ def topic_exists(client: ZkClient, topic: str) -> bool:
 
 def fetch_assignment(client: ZkClient, topic: str) -> dict[int, tuple[int, ...]] | None:
     """Partition to replicas; None if the topic does not exist. Raises MalformedNodeError."""
-    return _read(client, znodes.topic_path(topic), znodes.decode_topic)
+    return read_node(client, znodes.topic_path(topic), znodes.decode_topic)
 
 
 def fetch_partition_state(
@@ -153,7 +153,7 @@ def fetch_partition_state(
 ) -> znodes.PartitionStateNode | None:
     """Leader, epochs and isr; None before the first election. Raises MalformedNodeError."""
     path = znodes.partition_state_path(topic, partition)
-    return _read(client, path, znodes.decode_partition_state)
+    return read_node(client, path, znodes.decode_partition_state)
 
 
 def fetch_topic_config(client: ZkClient, topic: str) -> dict[str, str]:
@@ -404,7 +404,7 @@ def fetch_assignments(
 
 def fetch_reassignments(client: ZkClient) -> dict[TopicPartition, tuple[int, ...]]:
     """The partitions being moved, with their new replicas. Raises MalformedNodeError."""
-    return _read(client, znodes.REASSIGN_PARTITIONS, znodes.decode_reassignment) or {}
+    return read_node(client, znodes.REASSIGN_PARTITIONS, znodes.decode_reassignment) or {}
 
 
 def start_reassignment(
@@ -417,7 +417,7 @@ def start_reassignment(
 
 def fetch_preferred_elections(client: ZkClient) -> list[TopicPartition]:
     """The partitions with a pending preferred replica election. Raises MalformedNodeError."""
-    return _read(client, znodes.PREFERRED_REPLICA_ELECTION, znodes.decode_partitions) or []
+    return read_node(client, znodes.PREFERRED_REPLICA_ELECTION, znodes.decode_partitions) or []
 
 
 def start_preferred_election(client: ZkClient, partitions: Iterable[TopicPartition]) -> None:

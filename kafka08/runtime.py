@@ -155,8 +155,8 @@ class _ThreadTask:
 class ThreadRuntime:
     """Plain threads: the default of clients."""
 
-    def __init__(self, clock: Clock | None = None) -> None:
-        self.clock: Clock = clock or SystemClock()
+    def __init__(self) -> None:
+        self.clock: Clock = SystemClock()
 
     def spawn(self, name: str, function: Callable[..., object], *args: object) -> TaskHandle:
         return _ThreadTask(name, function, args)
@@ -209,7 +209,7 @@ def _outcome(
 class GeventRuntime:
     """Greenlets: the runtime of the broker. Blocking calls run on ``threads`` real threads."""
 
-    def __init__(self, threads: int = 10, clock: Clock | None = None) -> None:
+    def __init__(self, threads: int = 10) -> None:
         import gevent
         import gevent.event
         import gevent.lock
@@ -219,7 +219,7 @@ class GeventRuntime:
 
         self._gevent = gevent
         self._pool = gevent.threadpool.ThreadPool(threads)
-        self.clock: Clock = clock or SystemClock()
+        self.clock: Clock = SystemClock()
 
     def spawn(self, name: str, function: Callable[..., object], *args: object) -> TaskHandle:
         greenlet = self._gevent.spawn(function, *args)
@@ -260,16 +260,11 @@ class GeventRuntime:
                 del error  # else it and this frame would hold each other
         return result  # type: ignore[no-any-return]
 
-    def set_by_signals(self, stop: Event) -> list[int]:
-        """Set ``stop`` at each TERM, INT and HUP; their numbers come into the list."""
-        received: list[int] = []
-
-        def note(number: int) -> None:
-            received.append(number)
-            stop.set()
-
+    def signals(self) -> Queue[int]:
+        """The numbers of TERM, INT and HUP, as they come."""
+        received: Queue[int] = self.queue()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            self._gevent.signal_handler(number, note, number)
+            self._gevent.signal_handler(number, received.put, number)
         return received
 
     def close(self) -> None:

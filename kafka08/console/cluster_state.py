@@ -201,8 +201,7 @@ class StateReader:
 
     def _decoded(self, path: str, decode: Callable[[str, bytes], T]) -> T | None:
         """The value of a node; None if there is no such node, or it cannot be read."""
-        stored = self._zk.get_if_exists(path)
-        return None if stored is None else _or_none(partial(decode, path, stored[0]))
+        return _or_none(partial(admin.read_node, self._zk, path, decode))
 
 
 def _or_none(read: Callable[[], T]) -> T | None:

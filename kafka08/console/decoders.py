@@ -58,10 +58,6 @@ def _number(data: bytes) -> str:
     return str(struct.unpack(_NUMBERS[len(data)], data)[0])
 
 
-def _offsets_key(data: bytes) -> str:
-    return str(records.decode_key(data))
-
-
 def _offsets_value(data: bytes) -> str:
     try:
         return str(records.decode_value(data))
@@ -76,7 +72,7 @@ DECODERS: dict[str, tuple[Callable[[bytes], str], Callable[[bytes], str]]] = {
     "base64": (_base64, _base64),
     "number": (_number, _number),
     "utf-16": (_utf16, _utf16),
-    "offsets": (_offsets_key, _offsets_value),
+    "offsets": (lambda data: str(records.decode_key(data)), _offsets_value),
 }
 """Name to the decoders of key and value. ``offsets``: records of the offsets topic."""
 

@@ -66,7 +66,6 @@ class KafkaConsole:
             bounds=Bounds(body_bytes=_BODY_BYTES),
             tls=tls,
         )
-        self._stopping = clients.event()
 
     @property
     def address(self) -> str:
@@ -77,7 +76,7 @@ class KafkaConsole:
 
     def run(self) -> int:
         """Serve until a signal comes; its number."""
-        received = self._runtime.set_by_signals(self._stopping)
+        received = self._runtime.signals()
         if not is_loopback(self.config.http_host) and not self.config.users_file:
             logger.warning(
                 "http.host has value %s, and console.users.file is not set: "
@@ -88,7 +87,7 @@ class KafkaConsole:
         self._server.start()
         mode = "read-only" if self.config.read_only else "changes are allowed"
         logger.info("The console of %s is at %s (%s)", self._zk.connect, self.address, mode)
-        self._stopping.wait()
+        number = received.get()
         self._server.stop()
         self.observer.stop()
         self._groups.close()
@@ -96,7 +95,7 @@ class KafkaConsole:
         for runtime in {self._clients, self._runtime}:
             runtime.close()
         logger.info("The console has ended.")
-        return received[0]
+        return number
 
 
 def main(argv: list[str]) -> int:

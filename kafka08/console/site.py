@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -73,18 +73,14 @@ class Site:
         self.browser = Browser(groups.cluster, config, runtime, channel)
         self.audit = Audit(config.audit_file, clock)
         self.tokens = Tokens()
-        self._templates = Environment(
+        self.templates = Environment(
             loader=PackageLoader("kafka08.console"),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.filters.update(shown.FILTERS)
-
-    def page(self, template: str, values: Mapping[str, object], status: int = 200) -> Response:
-        text = self._templates.get_template(template).render(values)
-        return Response(text, status, mimetype="text/html")
+        self.templates.filters.update(shown.FILTERS)
 
 
 class Visit(NamedTuple):
@@ -124,7 +120,8 @@ class Visit(NamedTuple):
             "token": self.site.tokens.of(self.user) if self.may_change else "",
             "user": self.user.name,
         }
-        return self.site.page(template, common | values, status)
+        text = self.site.templates.get_template(template).render(common | values)
+        return Response(text, status, mimetype="text/html")
 
     def record(self, action: str, target: str, before: object, after: object) -> None:
         """A change that was made, for the audit log."""

@@ -55,11 +55,13 @@ class Links:
         self, kind: str, words: tuple[object, ...], values: Mapping[str, object], own: str = ""
     ) -> Row:
         """One resource, with its place; ``own``: its URL if the words do not say it."""
-        name = "/".join(
-            [f"crn:///kafka={self.cluster_id}"]
-            + [f"{kind_}={name}" for kind_, name in zip(words[::2], words[1::2], strict=True)]
-        )
-        metadata = {"self": own or self.of(*_path(words)), "resource_name": name}
+        pairs = list(zip(words[::2], words[1::2], strict=True))
+        place = [f"{each}={name}" for each, name in pairs]
+        path = [word for each, name in pairs for word in (f"{each}s", name)]
+        metadata = {
+            "self": own or self.of(*path),
+            "resource_name": "/".join([f"crn:///kafka={self.cluster_id}", *place]),
+        }
         return {"kind": kind, "metadata": metadata, "cluster_id": self.cluster_id, **values}
 
     def collection(self, kind: str, entries: Iterable[Row]) -> RestAnswer:
@@ -72,16 +74,11 @@ Shown = Callable[[Call, Links], Row]
 Listed = Callable[[Call, Links], Iterable[Row]]
 
 
-def _path(words: tuple[object, ...]) -> Iterator[object]:
-    for kind, name in zip(words[::2], words[1::2], strict=True):
-        yield from (f"{kind}s", name)
-
-
 def cluster_id_of(cluster: Cluster, chroot: str) -> str:
     """The stored id, or one made of the chroot and of the transaction that began the cluster."""
-    found = cluster.zk.get_if_exists(znodes.CLUSTER_ID)
+    found = admin.read_node(cluster.zk, znodes.CLUSTER_ID, znodes.decode_cluster_id)
     if found is not None:
-        return znodes.decode_cluster_id(znodes.CLUSTER_ID, found[0])
+        return found
     stat = cluster.zk.exists(znodes.BROKER_TOPICS)
     begun = f"{chroot} {0 if stat is None else stat.czxid}"
     digest = hashlib.sha256(begun.encode()).digest()[:16]
@@ -158,13 +155,9 @@ class AdminV3:
         return [self._one_cluster(call, links)]
 
     def _one_cluster(self, call: Call, links: Links) -> Row:
-        found = self._cluster.zk.get_if_exists(znodes.CONTROLLER)
-        controller = None
-        if found is not None:
-            node = znodes.decode_controller(znodes.CONTROLLER, found[0])
-            controller = links.related("brokers", node.broker_id)
+        node = admin.read_node(self._cluster.zk, znodes.CONTROLLER, znodes.decode_controller)
         values = {
-            "controller": controller,
+            "controller": None if node is None else links.related("brokers", node.broker_id),
             "brokers": links.related("brokers"),
             "topics": links.related("topics"),
             "consumer_groups": links.related("consumer-groups"),

@@ -215,8 +215,7 @@ def main(argv: list[str]) -> int:
         print("USAGE: kafka-rest-start.sh [-daemon] kafka-rest.properties")
         return 1
     runtime = GeventRuntime()
-    stop = runtime.event()
-    received = runtime.set_by_signals(stop)
+    received = runtime.signals()
     try:
         proxy = RestProxy(properties.load(argv[0]), runtime)
         proxy.start()
@@ -224,8 +223,8 @@ def main(argv: list[str]) -> int:
         reason = getattr(error, "strerror", None) or error
         logger.critical("The REST proxy cannot start: %s", reason)
         return 1
-    stop.wait()
+    number = received.get()
     proxy.shutdown()
     runtime.close()
     sys.stdout.flush()
-    return 128 + received[0]
+    return 128 + number

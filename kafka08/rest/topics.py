@@ -83,9 +83,7 @@ class Topics:
     # --- writing
 
     def _produce(self, call: Call) -> RestAnswer:
-        topic = call.args["topic"]
-        records = _records(call, with_partition=True)
-        return self._write(topic, records)
+        return self._write(call.args["topic"], _records(call, with_partition=True))
 
     def _produce_to(self, call: Call) -> RestAnswer:
         tp = _partition_of(call)

@@ -47,8 +47,7 @@ def main(argv: list[str]) -> int:
 def _serve(config: BrokerConfig) -> int:
     _raise_file_limit()
     runtime = GeventRuntime(config.background_threads)
-    stop = runtime.event()
-    received = runtime.set_by_signals(stop)
+    received = runtime.signals()
     server = KafkaServer(config, runtime)
     try:
         server.start()
@@ -59,11 +58,11 @@ def _serve(config: BrokerConfig) -> int:
             exc_info=not isinstance(error, ConfigError),
         )
         return 1
-    stop.wait()
+    number = received.get()
     server.shutdown()
     runtime.close()
     sys.stdout.flush()
-    return 128 + received[0]
+    return 128 + number
 
 
 def _raise_file_limit() -> None:

@@ -8,7 +8,6 @@ from werkzeug.wrappers import Response
 from kafka08.console import shown
 from kafka08.console.site import Visit
 from kafka08.errors import KafkaError
-from kafka08.groups.members import GroupMembers
 from kafka08.lag.collector import GroupLag
 from kafka08.lag.judgement import STATUSES
 
@@ -40,7 +39,11 @@ def groups(visit: Visit) -> Response:
 def group(visit: Visit) -> Response:
     name = visit.request.args.get("name", "")
     lag = lag_of(visit, name)
-    members, error = _members(visit, name, lag)
+    members, error = None, ""
+    try:
+        members = visit.site.groups.members(name, lag)
+    except (OSError, KafkaError) as failure:
+        error = str(failure)
     owners = members.owners if members else {}
     hosts = {each: members.row_of(name, each).host for each in members.members} if members else {}
     return visit.render(
@@ -57,10 +60,3 @@ def group(visit: Visit) -> Response:
             for tp in sorted({*lag.partitions, *owners})
         ],
     )
-
-
-def _members(visit: Visit, name: str, lag: GroupLag) -> tuple[GroupMembers | None, str]:
-    try:
-        return visit.site.groups.members(name, lag), ""
-    except (OSError, KafkaError) as error:
-        return None, str(error)

@@ -48,7 +48,7 @@ def messages(visit: Visit, name: str) -> Response:
         raise ValueError(f"{kind}, {decoder}: not among the choices of this page")
     at, has = arguments.get("at", "").strip(), arguments.get("has", "")
     look = _look(visit, tp, kind, at, has.encode())
-    rows = [_row(message, name, tp, decoder) for message in look.messages]
+    rows = [_row(message, tp, decoder) for message in look.messages]
     goes_back = kind in ("newest", "tail") and not has
     left_out = 0
     if kind == "tail" and at:
@@ -117,7 +117,7 @@ def _links(
     return links
 
 
-def _row(message: AnyMessage, name: str, tp: TopicPartition, decoder: str) -> Row:
+def _row(message: AnyMessage, tp: TopicPartition, decoder: str) -> Row:
     of_key, of_value = DECODERS[decoder]
     values = {"partition": tp.partition, "offset": message.offset}
     return Row(
@@ -126,7 +126,7 @@ def _row(message: AnyMessage, name: str, tp: TopicPartition, decoder: str) -> Ro
         NAMES.get(message.codec, str(message.codec)),
         shown(message.key, of_key),
         shown(message.value, of_value),
-        f"/topics/{name}/raw?{urlencode(values)}",
+        f"/topics/{tp.topic}/raw?{urlencode(values)}",
     )
 
 

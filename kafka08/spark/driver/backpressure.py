@@ -28,7 +28,6 @@ class PidRateEstimator:
                 f"batch of {self.batch_ms} ms, proportional {self.proportional}, integral "
                 f"{self.integral}, derivative {self.derivative}, least rate {self.min_rate}"
             )
-        self._first = True
         self._latest_time = -1
         self._latest_rate = -1.0
         self._latest_error = -1.0
@@ -40,8 +39,7 @@ class PidRateEstimator:
             return None
         seconds = (time_ms - self._latest_time) / 1000
         processing_rate = count / processing_ms * 1000
-        if self._first:
-            self._first = False
+        if self._latest_time < 0:
             self._latest_time, self._latest_rate, self._latest_error = time_ms, processing_rate, 0.0
             return None
         error = self._latest_rate - processing_rate
