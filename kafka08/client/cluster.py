@@ -77,7 +77,8 @@ class ClusterClient(Closing):
         self._lock = self._runtime.lock()
         self._brokers: dict[int, Broker] = {}
         self._topics: dict[str, schemas.TopicMetadata] = {}
-        self._channels: dict[Broker, tuple[BrokerConnection, Lock]] = {}
+        # by broker, and whether the connection asks for versions
+        self._channels: dict[tuple[Broker, bool], tuple[BrokerConnection, Lock]] = {}
         self._asking: list[BrokerConnection] = []
         self._aborted = False
 
@@ -138,9 +139,11 @@ class ClusterClient(Closing):
             self._brokers = {b.node_id: Broker(*b[:3]) for b in response.brokers}
             for topic in response.topics:
                 self._topics[topic.topic] = topic
-            stale = [b for b in self._channels if self._brokers.get(b.id, b) != b]
-            for broker in stale:
-                self._channels.pop(broker)[0].close()
+            stale = [
+                key for key in self._channels if self._brokers.get(key[0].id, key[0]) != key[0]
+            ]
+            for key in stale:
+                self._channels.pop(key)[0].close()
         return response
 
     def partitions(self, topic: str) -> list[schemas.PartitionMetadata]:
@@ -176,16 +179,20 @@ class ClusterClient(Closing):
 
     # --- connections
 
-    def call(self, broker: Broker, request: object) -> Response:
+    def call(self, broker: Broker, request: object, *, api_versions: bool = False) -> Response:
         """One request on the pooled connection to ``broker``; None for acks 0.
 
-        Raises OSError or ProtocolError, and then the connection is closed.
+        With ``api_versions`` on another one, which first asks the broker for its versions; one of
+        0.8.2.2 closes it. Raises OSError or ProtocolError, and then the connection is closed.
         """
+        key = (broker, api_versions)
         with self._lock:
-            if broker not in self._channels:
-                channel = self._channel(broker.host, broker.port)
-                self._channels[broker] = (channel, self._runtime.lock())
-            channel, lock = self._channels[broker]
+            if key not in self._channels:
+                connect = self._channel
+                if api_versions:
+                    connect = partial(connect, api_versions=True)
+                self._channels[key] = (connect(broker.host, broker.port), self._runtime.lock())
+            channel, lock = self._channels[key]
         with lock:
             return channel.call(request)
 

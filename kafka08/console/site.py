@@ -23,7 +23,6 @@ from kafka08.console.history import History
 from kafka08.console.observer import Observer
 from kafka08.groups.admin import GroupAdmin
 from kafka08.lag.collector import LagCollector
-from kafka08.lag.message_times import MessageTimes
 from kafka08.network.channel import Channel, Connect
 from kafka08.runtime import Runtime
 from kafka08.security.users import User
@@ -64,7 +63,7 @@ class Site:
         self.clock = clock
         self.observer = Observer(
             StateReader(zk, groups.cluster, clock),
-            LagCollector(groups.cluster, zk, clock, MessageTimes(groups.timed)),
+            LagCollector(groups.cluster, zk, clock),
             History(config.history_path, clock.millis()),
             config,
             runtime,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from kafka08.client.cluster import ClusterClient, Endpoint, NoBrokerError, listeners_of
@@ -57,8 +56,7 @@ class GroupAdmin(Closing):
     """Groups as seen through ``zk``, or without it through the brokers of ``bootstrap`` alone.
 
     ``timeout_ms`` bounds the wait for a coordinator. Calls raise OSError and KafkaError. A context
-    manager that closes its connections to brokers: those of ``cluster``, and of ``timed``, which
-    asks brokers for their versions.
+    manager that closes its connections to brokers.
     """
 
     def __init__(
@@ -78,28 +76,21 @@ class GroupAdmin(Closing):
         self.zk = zk
         protocol = security.security_protocol
 
-        def cluster(channel: Connect) -> ClusterClient:
-            return ClusterClient(
-                bootstrap
-                if zk is None
-                else lambda: listeners_of(registry.live_brokers(zk, protocol), protocol),
-                client_id=client_id,
-                timeout_ms=request_timeout_ms,
-                runtime=self._runtime,
-                channel=channel,
-            )
-
-        self.cluster = cluster(channel)
-        self.timed = cluster(partial(channel, api_versions=True))
+        self.cluster = ClusterClient(
+            bootstrap
+            if zk is None
+            else lambda: listeners_of(registry.live_brokers(zk, protocol), protocol),
+            client_id=client_id,
+            timeout_ms=request_timeout_ms,
+            runtime=self._runtime,
+            channel=channel,
+        )
         self._brokers_describe = True
         self._silent: dict[Broker, float] = {}  # until when each is not asked for members
-        self.storage = GroupStorage(
-            self.cluster, self.timed, zk, timeout_ms=timeout_ms, runtime=self._runtime
-        )
+        self.storage = GroupStorage(self.cluster, zk, timeout_ms=timeout_ms, runtime=self._runtime)
 
     def close(self) -> None:
         self.cluster.close()
-        self.timed.close()
 
     # --- reading
 

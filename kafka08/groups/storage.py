@@ -82,21 +82,19 @@ class GroupStorage:
     """Both storages of every group of a cluster, and its logs' ends.
 
     Without ``zk`` the brokers read and write ZooKeeper's offsets (requests of version 0), which
-    cannot remove any. ``timed`` is the same cluster, over channels that ask for versions.
-    ``timeout_ms`` bounds the wait for a coordinator. Calls raise OSError or KafkaError.
+    cannot remove any. ``timeout_ms`` bounds the wait for a coordinator. Calls raise OSError or
+    KafkaError.
     """
 
     def __init__(
         self,
         cluster: ClusterClient,
-        timed: ClusterClient,
         zk: ZkClient | None = None,
         *,
         timeout_ms: int = 5000,
         runtime: Runtime | None = None,
     ) -> None:
         self._cluster = cluster
-        self._timed = timed
         self._without_times: set[Broker] = set()
         self._zk = zk
         self._timeout_ms = timeout_ms
@@ -273,13 +271,14 @@ class GroupStorage:
 
     def _message_since(self, leader: Broker, tp: TopicPartition, time_ms: int) -> int | None:
         """None where messages without a time might be that late."""
-        found = log_offsets.since(partial(self._timed.call, leader), {tp: time_ms}).checked()[tp]
+        ask = partial(self._cluster.call, leader, api_versions=True)
+        found = log_offsets.since(ask, {tp: time_ms}).checked()[tp]
         if found != NO_OFFSET:
             return found
         start, end = self._ask_leader(tp, EARLIEST_TIME), self._ask_leader(tp, LATEST_TIME)
         if start is None or end is None or start == end:
             return end
-        reader = PartitionReader(partial(self._timed.call, leader), tp, Position(end - 1))
+        reader = PartitionReader(ask, tp, Position(end - 1))
         times = [message.timestamp for message in iter_messages(reader.read())]
         return end if times and times[-1] != NO_TIMESTAMP else None
 

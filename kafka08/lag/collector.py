@@ -99,14 +99,12 @@ class Lags(NamedTuple):
 
 
 class LagCollector:
-    """One task calls ``collect``. Connections are ``cluster``'s, and those of ``times``."""
+    """One task calls ``collect``. Connections are ``cluster``'s."""
 
-    def __init__(
-        self, cluster: ClusterClient, zk: ZkClient, clock: Clock, times: MessageTimes
-    ) -> None:
+    def __init__(self, cluster: ClusterClient, zk: ZkClient, clock: Clock) -> None:
         self._cluster = cluster
         self._clock = clock
-        self._times = times
+        self._times = MessageTimes(cluster)
         self._topic = KafkaCommits(cluster)
         self._nodes = ZooKeeperCommits(zk)
         self._log_ends = LogEnds()

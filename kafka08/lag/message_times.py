@@ -31,8 +31,8 @@ Place = tuple[TopicPartition, int]
 
 
 class MessageTimes:
-    """``cluster`` must ask brokers for their versions: without, they send sets of format 0, which
-    have no time. Brokers of 0.8.2.2 are asked once."""
+    """Asks brokers for their versions: without, they send sets of format 0, which have no time.
+    Those of 0.8.2.2 are asked once."""
 
     def __init__(self, cluster: ClusterClient) -> None:
         self._cluster = cluster
@@ -66,7 +66,9 @@ class MessageTimes:
         self, leader: Broker, positions: Mapping[TopicPartition, int]
     ) -> dict[Place, int | None]:
         try:
-            entries = fetch(partial(self._cluster.call, leader), positions, _BYTES)
+            entries = fetch(
+                partial(self._cluster.call, leader, api_versions=True), positions, _BYTES
+            )
         except NoApiVersionsError:
             self._originals.add(leader)
             return {}

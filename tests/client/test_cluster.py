@@ -126,6 +126,18 @@ def test_channels_are_pooled_until_the_broker_moves() -> None:
     assert cluster.requests[-1][0] == 9999
 
 
+def test_requests_that_need_versions_have_a_connection_of_their_own() -> None:
+    """One of 0.8.2.2 closes the connection on which it is asked for them."""
+    cluster = FakeCluster(BROKERS)
+    asked = client(cluster)
+    for _ in range(2):
+        asked.call(BROKERS[0], schemas.OffsetsRequest(-1, []))
+        asked.call(BROKERS[0], schemas.OffsetsRequest(-1, []), api_versions=True)
+    assert [options.get("api_versions", False) for options in cluster.options] == [False, True]
+    asked.close()
+    assert not any(channel.connected for channel in cluster.channels)
+
+
 def test_coordinator() -> None:
     cluster = FakeCluster(BROKERS)
     cluster.down = {9091}

@@ -119,7 +119,7 @@ def test_groups_behind_a_record_larger_than_a_fetch(world: ClusterWithGroups) ->
     world.cluster.append(OFFSETS_TOPIC, 0, b"x" * (1 << 21), key=members)
     world.cluster.append(OFFSETS_TOPIC, 0, encode_value(Committed(5, "", 0)), key=key)
     client = ClusterClient([("b0", 9090)], runtime=world.runtime, channel=world.cluster.channel)
-    storage = GroupStorage(client, client, runtime=world.runtime)
+    storage = GroupStorage(client, runtime=world.runtime)
     assert storage.groups_in_kafka() == {"big", "g"}
 
 
@@ -129,7 +129,7 @@ def test_the_ends_of_logs_take_one_request_for_each_leader(world: ClusterWithGro
         tp = TopicPartition("u", number)
         world.cluster.leaders[tp], world.cluster.logs[tp] = number % 3, []
     client = ClusterClient([("b0", 9090)], runtime=world.runtime, channel=world.cluster.channel)
-    storage = GroupStorage(client, client, runtime=world.runtime)
+    storage = GroupStorage(client, runtime=world.runtime)
     ends = storage.log_ends(TopicPartition("u", number) for number in range(4))
     assert sorted(tp.partition for tp in ends) == [0, 1, 3], "the leader of 2 is not there"
     assert len(world.cluster.sent(schemas.OffsetsRequest)) == 2

@@ -14,7 +14,6 @@ from kafka08.groups.records import (
 )
 from kafka08.lag.collector import LagCollector, Lags, PartitionLag
 from kafka08.lag.judgement import OK, STOP
-from kafka08.lag.message_times import MessageTimes
 from kafka08.message.entry import encode_entry
 from kafka08.protocol import schemas
 from tests.fakes.cluster import FakeCluster
@@ -40,7 +39,6 @@ class TwoBrokers:
             client,
             self.session,  # type: ignore[arg-type]
             self.runtime.clock,
-            MessageTimes(client),
         )
 
     def produce(self, count: int, partition: int = 0) -> None:
