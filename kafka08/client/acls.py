@@ -1,4 +1,8 @@
-"""Access rules over the wire: brokers of later releases and of kafka08 with an authorizer."""
+"""Access rules over the wire: brokers of later releases and of kafka08 with an authorizer.
+
+Every function may raise what AdminClient raises, and RemoteError for what a broker refused, as with
+code 54 without an authorizer.
+"""
 
 from __future__ import annotations
 
@@ -20,39 +24,35 @@ from kafka08.security.acls import (
 _ANY = 1
 
 
-class AclClient:
-    """Every method may raise what AdminClient's raise, and RemoteError for what a broker refused,
-    as with code 54 without an authorizer."""
+def describe(
+    admin: AdminClient, resources: ResourceFilter, acls: RuleFilter
+) -> list[tuple[Resource, list[Acl]]]:
+    """The rules that both filters take, by resource."""
+    found = admin.call(a.DescribeAclsRequest(*_wire(resources, acls)))
+    _check(found.error, found.message)
+    return [_read(resource) for resource in found.resources]
 
-    def __init__(self, admin: AdminClient) -> None:
-        self._admin = admin
 
-    def describe(
-        self, resources: ResourceFilter, acls: RuleFilter
-    ) -> list[tuple[Resource, list[Acl]]]:
-        found = self._admin.call(a.DescribeAclsRequest(*_wire(resources, acls)))
-        _check(found.error, found.message)
-        return [_read(resource) for resource in found.resources]
+def create(admin: AdminClient, resource: Resource, acls: Iterable[Acl]) -> None:
+    """Rules before one that is refused may have been added."""
+    creations = [
+        a.NewAcl(
+            resource.type, resource.name,
+            acl.principal, acl.host, acl.operation, acl.permission, resource.pattern,
+        )
+        for acl in acls
+    ]  # fmt: skip
+    for result in admin.call(a.CreateAclsRequest(creations)).results:
+        _check(*result)
 
-    def create(self, resource: Resource, acls: Iterable[Acl]) -> None:
-        """Rules before one that is refused may have been added."""
-        creations = [
-            a.NewAcl(
-                resource.type, resource.name,
-                acl.principal, acl.host, acl.operation, acl.permission, resource.pattern,
-            )
-            for acl in acls
-        ]  # fmt: skip
-        for result in self._admin.call(a.CreateAclsRequest(creations)).results:
-            _check(*result)
 
-    def delete(self, filters: Sequence[tuple[ResourceFilter, RuleFilter]]) -> None:
-        """Delete the rules that one of the filters takes, if there are any."""
-        asked = [a.AclFilter(*_wire(*each)) for each in filters]
-        for result in self._admin.call(a.DeleteAclsRequest(asked)).results:
-            _check(result.error, result.message)
-            for acl in result.acls:
-                _check(acl.error, acl.message)
+def delete(admin: AdminClient, filters: Sequence[tuple[ResourceFilter, RuleFilter]]) -> None:
+    """Delete the rules that one of the filters takes, if there are any."""
+    asked = [a.AclFilter(*_wire(*each)) for each in filters]
+    for result in admin.call(a.DeleteAclsRequest(asked)).results:
+        _check(result.error, result.message)
+        for acl in result.acls:
+            _check(acl.error, acl.message)
 
 
 def _wire(

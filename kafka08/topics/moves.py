@@ -63,11 +63,7 @@ def start(client: ZkClient, moves: Moves) -> bool:
 
 def parse_topics(path: str, data: bytes) -> list[str]:
     """The topics of a --topics-to-move-json-file; none if it is not JSON."""
-    try:
-        node = znodes.decode_json(path, data)
-    except MalformedNodeError:
-        return []
-    return [_text(path, entry, "topic") for entry in _listed(path, node, "topics")]
+    return [_text(path, entry, "topic") for entry in _listed(path, data, "topics")]
 
 
 def parse_moves(path: str, data: bytes) -> Moves:
@@ -75,19 +71,19 @@ def parse_moves(path: str, data: bytes) -> Moves:
 
     Raises MalformedNodeError for JSON of another shape.
     """
-    try:
-        node = znodes.decode_json(path, data)
-    except MalformedNodeError:
-        return []
     moves: Moves = []
-    for entry in _listed(path, node, "partitions"):
+    for entry in _listed(path, data, "partitions"):
         # An entry at a time, because the decoder of the node keeps the last of equal ones.
         alone = znodes.encode_json({"partitions": [entry]})
         moves += znodes.decode_reassignment(path, alone).items()
     return moves
 
 
-def _listed(path: str, node: object, key: str) -> list[object]:
+def _listed(path: str, data: bytes, key: str) -> list[object]:
+    try:
+        node = znodes.decode_json(path, data)
+    except MalformedNodeError:
+        return []
     if not isinstance(node, dict):
         raise MalformedNodeError(path, "not a JSON object")
     listed = node.get(key, [])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka08.client.acls import AclClient
+from kafka08.client import acls
 from kafka08.client.admin import RemoteError
 from kafka08.errors import ProtocolError
 from kafka08.protocol import acl_schemas as a
@@ -30,40 +30,39 @@ class AclAdmin:
         return self.answer
 
 
-def client(answer: Any) -> tuple[AclClient, list[Any]]:
-    admin: Any = AclAdmin(answer)
-    return AclClient(admin), admin.requests
+def answering(answer: Any) -> Any:
+    return AclAdmin(answer)
 
 
 def test_filters_and_rules_on_the_wire() -> None:
     told = a.DescribedAcls(2, "t", [a.DescribedAcl("User:a", "h", 3, 3)], 4)
-    acls, requests = client(a.DescribeAclsResponse(0, 0, None, [told]))
+    admin = answering(a.DescribeAclsResponse(0, 0, None, [told]))
     resource = Resource(TOPIC, "t", PatternType.PREFIXED)
-    assert acls.describe(EVERYTHING, ALL_ACLS) == [(resource, [ACL])]
-    assert requests == [a.DescribeAclsRequest(1, None, None, None, 1, 1, 1)]
-    acls, requests = client(a.CreateAclsResponse(0, [a.CreatedAcl(0, None)]))
-    acls.create(resource, [ACL])
-    assert requests == [a.CreateAclsRequest([a.NewAcl(2, "t", "User:a", "h", 3, 3, 4)])]
-    acls, requests = client(a.DeleteAclsResponse(0, []))
+    assert acls.describe(admin, EVERYTHING, ALL_ACLS) == [(resource, [ACL])]
+    assert admin.requests == [a.DescribeAclsRequest(1, None, None, None, 1, 1, 1)]
+    admin = answering(a.CreateAclsResponse(0, [a.CreatedAcl(0, None)]))
+    acls.create(admin, resource, [ACL])
+    assert admin.requests == [a.CreateAclsRequest([a.NewAcl(2, "t", "User:a", "h", 3, 3, 4)])]
+    admin = answering(a.DeleteAclsResponse(0, []))
     one = RuleFilter("User:a", None, Operation.READ, Permission.DENY)
-    acls.delete([(ResourceFilter(TOPIC, "t", PatternFilter.MATCH), one)])
-    assert requests == [a.DeleteAclsRequest([a.AclFilter(2, "t", "User:a", None, 3, 2, 2)])]
+    acls.delete(admin, [(ResourceFilter(TOPIC, "t", PatternFilter.MATCH), one)])
+    assert admin.requests == [a.DeleteAclsRequest([a.AclFilter(2, "t", "User:a", None, 3, 2, 2)])]
 
 
 def test_refusals() -> None:
-    acls, _ = client(a.DescribeAclsResponse(0, 31, None, []))
+    admin = answering(a.DescribeAclsResponse(0, 31, None, []))
     with pytest.raises(RemoteError, match=r"^Cluster authorization failed\.$"):
-        acls.describe(EVERYTHING, ALL_ACLS)
-    acls, _ = client(a.CreateAclsResponse(0, [a.CreatedAcl(0, None), a.CreatedAcl(42, "no")]))
+        acls.describe(admin, EVERYTHING, ALL_ACLS)
+    admin = answering(a.CreateAclsResponse(0, [a.CreatedAcl(0, None), a.CreatedAcl(42, "no")]))
     with pytest.raises(RemoteError, match=r"^no$"):
-        acls.create(Resource(TOPIC, "t"), [ACL])
+        acls.create(admin, Resource(TOPIC, "t"), [ACL])
     gone = a.DeletedAcl(-1, "lost", 2, "t", "User:a", "h", 3, 3)
-    acls, _ = client(a.DeleteAclsResponse(0, [a.DeletedAcls(0, None, [gone])]))
+    admin = answering(a.DeleteAclsResponse(0, [a.DeletedAcls(0, None, [gone])]))
     with pytest.raises(RemoteError, match="lost"):
-        acls.delete([(EVERYTHING, ALL_ACLS)])
+        acls.delete(admin, [(EVERYTHING, ALL_ACLS)])
 
 
 def test_rules_of_a_later_release() -> None:
-    acls, _ = client(a.DescribeAclsResponse(0, 0, None, [a.DescribedAcls(99, "t", [])]))
+    admin = answering(a.DescribeAclsResponse(0, 0, None, [a.DescribedAcls(99, "t", [])]))
     with pytest.raises(ProtocolError, match="later release"):
-        acls.describe(EVERYTHING, ALL_ACLS)
+        acls.describe(admin, EVERYTHING, ALL_ACLS)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kafka08.client.acls import AclClient
+from kafka08.client import acls as remote
+from kafka08.client.admin import AdminClient
 from kafka08.security.acl_filters import ALL_ACLS, PatternFilter, ResourceFilter, RuleFilter
 from kafka08.security.acl_store import AclStore, read_or_refuse
 from kafka08.security.acls import Acl, Resource
@@ -41,20 +42,20 @@ class ZooKeeperAcls(NamedTuple):
 class RemoteAcls(NamedTuple):
     """The same over a broker."""
 
-    client: AclClient
+    client: AdminClient
 
     def listed(self, filters: Collection[ResourceFilter]) -> Iterable[Found]:
         found: dict[Resource, Sequence[Acl]] = {}
         for each in filters or (_EVERYTHING,):
-            found.update(self.client.describe(each, ALL_ACLS))
+            found.update(remote.describe(self.client, each, ALL_ACLS))
         return found.items()
 
     def add(self, resource: Resource, acls: Sequence[Acl]) -> None:
-        self.client.create(resource, acls)
+        remote.create(self.client, resource, acls)
 
     def remove(self, resources: ResourceFilter, acls: Sequence[Acl]) -> None:
         exact = [RuleFilter(a.principal, a.host, a.operation, a.permission) for a in acls]
-        self.client.delete([(resources, each) for each in exact or [ALL_ACLS]])
+        remote.delete(self.client, [(resources, each) for each in exact or [ALL_ACLS]])
 
 
 AclSource = ZooKeeperAcls | RemoteAcls

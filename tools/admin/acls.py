@@ -12,7 +12,6 @@ import time
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
-from kafka08.client.acls import AclClient
 from kafka08.errors import KafkaError
 from kafka08.security import acl_nodes
 from kafka08.security.acl_filters import PatternFilter, ResourceFilter
@@ -139,7 +138,7 @@ def main(argv: list[str]) -> int:
 def _source(args: Arguments) -> Iterator[AclSource]:
     if args.has("bootstrap-server"):
         with brokers.admin_client(PARSER, args) as admin:
-            yield RemoteAcls(AclClient(admin))
+            yield RemoteAcls(admin)
         return
     given = parse_key_values(args.values("authorizer-properties"))
     connect = given.get(_ZOOKEEPER)
