@@ -67,29 +67,25 @@ class SegmentLimits(NamedTuple):
     offsets_topic: bool = False
 
 
+COUNTS = ("wrappers", "made", "oversized", "later", *LOSSES, "fillers")
+"""How many wrappers were rewritten, into how many ``made`` ones, and how many of these are
+``oversized``: they hold one message and still are above the limit. How many entries of ``later``
+formats or versions were rewritten, and what they lost. ``fillers``: messages in the place of a lost
+last entry."""
+
+
 class Done(NamedTuple):
     """The result of converting a segment, or of a dry run.
 
-    ``wrappers``: how many were rewritten, into ``made`` ones. ``oversized``: of these, how many
-    hold one message and still are above the limit. ``bases``: of the segments there are now.
-    ``problems``: what was left as it is because it cannot be read. ``later``: how many entries of
-    later formats or versions were rewritten; what they lost follows. ``fillers``: messages put in
-    the place of a lost last entry.
+    ``bases``: of the segments there are now. ``problems``: what was left as it is because it cannot
+    be read. ``counts``: see COUNTS.
     """
 
     size_before: int
     size_after: int
     bases: tuple[int, ...]
-    problems: tuple[str, ...] = ()
-    wrappers: int = 0
-    made: int = 0
-    oversized: int = 0
-    later: int = 0
-    headers: int = 0
-    timestamps: int = 0
-    groups: int = 0
-    control: int = 0
-    fillers: int = 0
+    problems: tuple[str, ...]
+    counts: Counter[str]
 
 
 class NotWalkableError(KafkaError):
@@ -183,18 +179,18 @@ def convert_segment(
     """
     with mapped(log_path) as view, _Writer(log_path, limits, dry_run) as writer:
         size = len(view)
-        untouched = Done(size, size, (base_of(log_path),))
+        bases = (base_of(log_path),)
         try:
             problems, counts = yield from _rewrite(view, writer, limits, is_last)
         except NotWalkableError as error:
             discard(os.path.dirname(log_path))
-            return untouched._replace(problems=(str(error),))
+            return Done(size, size, bases, (str(error),), Counter())
         if not writer.bases:
-            return untouched._replace(problems=tuple(problems))
+            return Done(size, size, bases, tuple(problems), counts)
         writer.finish()
     if not dry_run:
         commit(log_path)
-    return Done(size, writer.total, tuple(writer.bases), tuple(problems), **counts)
+    return Done(size, writer.total, tuple(writer.bases), tuple(problems), counts)
 
 
 def is_index_wrong(log_path: str) -> bool:
@@ -243,8 +239,8 @@ def walk(view: memoryview) -> Iterator[Entry]:
 def _rewrite(
     view: memoryview, writer: _Writer, limits: SegmentLimits, is_last: bool
 ) -> Generator[int, None, tuple[list[str], Counter[str]]]:
-    """Write all entries if one of them must be rewritten, otherwise none. Returns problems, and the
-    counts of ``Done``."""
+    """Write all entries if one of them must be rewritten, otherwise none. Returns problems, and
+    COUNTS."""
     problems: list[str] = []
     counts: Counter[str] = Counter()
     told = last = 0
@@ -265,7 +261,7 @@ def _rewrite(
         if right.low is None:
             counts.update(wrappers=1, made=len(right.entries))
         else:
-            counts.update({name: getattr(right.low, name) for name in LOSSES}, later=1)
+            counts.update(right.low.lost, later=1)
         counts["oversized"] += sum(len(each) > limits.max_message_bytes for each in right.entries)
         for each in right.entries:
             writer.add(each, OFFSET.unpack_from(each)[0])

@@ -32,7 +32,6 @@ from kafka08.runtime import SystemClock
 from kafka08.settings.broker import BrokerConfig
 from tools.logs import conversion, log_dirs
 from tools.logs.conversion import Done, NotWalkableError, SegmentLimits
-from tools.logs.lowering import LOSSES
 from tools.options import Arguments, OptionParser
 from tools.shutdown import at_end
 
@@ -48,11 +47,12 @@ class Converted(NamedTuple):
 
     def row(self) -> dict[str, object]:
         """The numbers of the report."""
+        counts = [done.counts for done in self.segments]
         return {
             "segments": len(self.segments),
-            "converted": sum(done.wrappers + done.later > 0 for done in self.segments),
+            "converted": sum(each["wrappers"] + each["later"] > 0 for each in counts),
             "added": sum(len(done.bases) - 1 for done in self.segments),
-            **{name: sum(getattr(done, name) for done in self.segments) for name in _SUMS},
+            **{name: sum(each[name] for each in counts) for name in conversion.COUNTS},
             "bytes-before": sum(done.size_before for done in self.segments),
             "bytes-after": sum(done.size_after for done in self.segments),
             "indexes": self.indexes_rebuilt,
@@ -70,7 +70,6 @@ class Converted(NamedTuple):
 
 Job = Callable[[], Generator[int, None, Converted]]
 
-_SUMS = ("wrappers", "made", "oversized", "later", *LOSSES, "fillers")
 _SIDE_SUFFIXES = (
     integrity.SEAL_SUFFIX,
     f"{integrity.SEAL_SUFFIX}.tmp",

@@ -7,6 +7,7 @@ groups are lost, and counted.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 from kafka08.errors import ProtocolError
@@ -29,15 +30,12 @@ LOSSES = ("headers", "timestamps", "groups", "control")
 
 
 class Lowered(NamedTuple):
-    """Plain entries of format 0, to be packed with ``codec``, and how much was lost: headers,
-    messages with a timestamp, records of groups, control batches."""
+    """Plain entries of format 0, to be packed with ``codec``, and how much of LOSSES was lost:
+    headers, messages with a timestamp, records of groups, control batches."""
 
     table: bytes
     codec: int
-    headers: int = 0
-    timestamps: int = 0
-    groups: int = 0
-    control: int = 0
+    lost: Counter[str]
 
 
 def lowered(entry: BytesLike) -> Lowered | None:
@@ -48,33 +46,34 @@ def lowered(entry: BytesLike) -> Lowered | None:
     found = leaves(entry, 0, len(entry), codec)
     packed = GZIP if codec == ZSTD else codec
     if magic == TIMED:
-        return Lowered(found.data, packed, timestamps=found.count if time_of(entry, 0) >= 0 else 0)
+        timestamps = found.count if time_of(entry, 0) >= 0 else 0
+        return Lowered(found.data, packed, Counter(timestamps=timestamps))
     header = header_of(entry)
     if header.is_control:
-        return Lowered(b"", packed, control=1)
+        return Lowered(b"", packed, Counter(control=1))
     timestamps = found.count if header.max_timestamp >= 0 else 0
-    return Lowered(found.data, packed, count_headers(entry), timestamps)
+    lost = Counter(headers=count_headers(entry), timestamps=timestamps)
+    return Lowered(found.data, packed, lost)
 
 
 def lowered_offsets(entry: BytesLike) -> Lowered | None:
     """The same for an entry of ``__consumer_offsets``; None if 0.8.2.2 reads all of it."""
     low = lowered(entry)
     kept = []
-    groups, changed = 0, low is not None
+    lost, changed = Counter(low.lost if low else ()), low is not None
     for message in iter_messages(entry):
         key, value = message.key or b"", message.value
         if not is_original(key, value):
             changed = True
             record = _original_record(key, value)
             if record is None:
-                groups += 1
+                lost["groups"] += 1
                 continue
             key, value = record
         kept.append(encode_entry(key, value, message.offset))
     if not changed:
         return None
-    low = low or Lowered(b"", codec_of(entry))
-    return low._replace(table=b"".join(kept), groups=groups)
+    return Lowered(b"".join(kept), low.codec if low else codec_of(entry), lost)
 
 
 def _original_record(key: bytes, value: bytes | None) -> tuple[bytes, bytes | None] | None:

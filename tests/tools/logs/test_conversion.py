@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -115,23 +116,28 @@ def test_later_formats_become_format_0(tmp_path: Path) -> None:
     path = put(tmp_path, LATER, 40)
     for dry_run in (True, False):
         done = convert(path, dry_run=dry_run, is_last=True)
-        assert (done.wrappers, done.later, done.problems) == (0, 8, ())
-        assert (done.headers, done.timestamps, done.control, done.fillers) == (19, 25, 1, 0)
+        assert (done.counts["wrappers"], done.counts["later"], done.problems) == (0, 8, ())
+        assert (
+            done.counts["headers"],
+            done.counts["timestamps"],
+            done.counts["control"],
+            done.counts["fillers"],
+        ) == (19, 25, 1, 0)
     data = Path(path).read_bytes()
     assert messages(data) == messages(LATER)
     assert is_fit(data) and {entry.codec for entry in iter_entries(data)} == {0, 1, 2}
-    assert convert(path, is_last=True).later == 0
+    assert convert(path, is_last=True).counts["later"] == 0
 
 
 def test_the_log_keeps_its_end(tmp_path: Path) -> None:
     marker = batch([(b"\0\0\0\1", b"", 0, [])], 1, attributes=0x30)
     data = batch(simple(b"a")) + marker
     done = convert(put(tmp_path, data), is_last=True)
-    assert (done.control, done.fillers) == (1, 1)
+    assert (done.counts["control"], done.counts["fillers"]) == (1, 1)
     path = tmp_path / f"{0:020d}.log"
     assert messages(path.read_bytes()) == [(0, b"k", b"a"), (1, b"", b"")]
     done = convert(put(tmp_path, data))
-    assert (done.control, done.fillers) == (1, 0)
+    assert (done.counts["control"], done.counts["fillers"]) == (1, 0)
     assert messages(path.read_bytes()) == [(0, b"k", b"a")]
 
 
@@ -140,7 +146,7 @@ def test_a_converted_batch_is_split_if_it_is_too_large(tmp_path: Path) -> None:
     path = put(tmp_path, data)
     done = convert(path, LIMITS._replace(max_message_bytes=400))
     made = Path(path).read_bytes()
-    assert done.oversized == 0 and messages(made) == messages(data)
+    assert done.counts["oversized"] == 0 and messages(made) == messages(data)
     sizes = [entry.size_total for entry in iter_entries(made)]
     assert len(sizes) > 1 and max(sizes) <= 400
 
@@ -149,7 +155,7 @@ def test_wrappers_get_true_offsets_and_nothing_else_changes(tmp_path: Path) -> N
     path = put(tmp_path, MIXED, 40)
     done, told = run(conversion.convert_segment(path, LIMITS))
     made = Path(path).read_bytes()
-    assert (done.wrappers, done.made, done.problems) == (5, 5, ())
+    assert (done.counts["wrappers"], done.counts["made"], done.problems) == (5, 5, ())
     assert (done.size_before, done.size_after) == (len(MIXED), len(made))
     assert told == len(MIXED)
     assert is_fit(made)
@@ -180,24 +186,29 @@ def test_what_is_right_is_not_touched(tmp_path: Path) -> None:
     right = encode_set(some(5), 1, base_offset=0) + encode_set(some(5), 0, base_offset=5)
     path = put(tmp_path, right)
     before = os.stat(path)
-    assert convert(path) == Done(len(right), len(right), (0,))
+    assert convert(path) == Done(len(right), len(right), (0,), (), Counter())
     assert os.stat(path).st_ino == before.st_ino
     convert(put(tmp_path, MIXED, 40))
-    assert convert(put(tmp_path, Path(tmp_path / f"{40:020d}.log").read_bytes(), 40)).wrappers == 0
+    assert (
+        convert(put(tmp_path, Path(tmp_path / f"{40:020d}.log").read_bytes(), 40)).counts[
+            "wrappers"
+        ]
+        == 0
+    )
 
 
 def test_survivors_of_compaction_keep_their_offsets(tmp_path: Path) -> None:
     inner = encode_entry(b"a", b"1", 3) + encode_entry(b"b", b"2", 7)
     entry = encode_entry(b"key", conversion.compress(1, inner), 7, 1)
     path = put(tmp_path, entry)
-    assert convert(path).wrappers == 0
+    assert convert(path).counts["wrappers"] == 0
     assert Path(path).read_bytes() == entry
 
 
 def test_nesting_is_flattened(tmp_path: Path) -> None:
     nested = encode_entry(None, conversion.compress(1, encode_set(some(3), 2)), 2, 1)
     path = put(tmp_path, nested)
-    assert convert(path).wrappers == 1
+    assert convert(path).counts["wrappers"] == 1
     made = Path(path).read_bytes()
     assert is_fit(made)
     assert contents(made) == contents(nested)
@@ -208,10 +219,10 @@ def test_lz4_frames_of_later_clients_are_replaced(tmp_path: Path) -> None:
     foreign = encode_entry(None, lz4.frame.compress(inner), 2, 3)
     assert has_absolute_offsets(foreign)
     path = put(tmp_path, foreign)
-    assert convert(path).wrappers == 1
+    assert convert(path).counts["wrappers"] == 1
     made = Path(path).read_bytes()
     assert contents(made) == contents(foreign)
-    assert convert(path).wrappers == 0
+    assert convert(path).counts["wrappers"] == 0
 
 
 def test_a_wrapper_that_grows_too_large_is_split(tmp_path: Path) -> None:
@@ -221,13 +232,13 @@ def test_a_wrapper_that_grows_too_large_is_split(tmp_path: Path) -> None:
     limit = len(produced) + 100
     path = put(tmp_path, data, 7)
     grown = convert(path, dry_run=True)
-    assert grown.made == 1
+    assert grown.counts["made"] == 1
     assert grown.size_after > len(data) + 100
     done = convert(path, SegmentLimits(limit, 200))
     made = Path(path).read_bytes()
-    assert done.wrappers == 1
-    assert done.made > 1
-    assert done.oversized == 0
+    assert done.counts["wrappers"] == 1
+    assert done.counts["made"] > 1
+    assert done.counts["oversized"] == 0
     assert max(entry.size_total for entry in iter_entries(made)) <= limit
     assert is_fit(made)
     assert contents(made) == contents(data)
@@ -237,7 +248,7 @@ def test_one_message_cannot_be_split(tmp_path: Path) -> None:
     data = stored(encode_set(some(1, 3000), 1), base=5)
     path = put(tmp_path, data, 5)
     done = convert(path, SegmentLimits(2000, 200))
-    assert (done.made, done.oversized) == (1, 1)
+    assert (done.counts["made"], done.counts["oversized"]) == (1, 1)
     assert contents(Path(path).read_bytes()) == contents(data)
 
 
@@ -266,7 +277,7 @@ def test_what_cannot_be_read_stays_as_it_is(tmp_path: Path) -> None:
     data[wrappers[2].position + 40] ^= 1
     path = put(tmp_path, bytes(data), 40)
     done = convert(path)
-    assert done.wrappers == 4
+    assert done.counts["wrappers"] == 4
     assert done.problems == (
         f"position {wrappers[2].position}, offset {wrappers[2].offset}: wrong crc",
     )
@@ -276,7 +287,7 @@ def test_what_cannot_be_read_stays_as_it_is(tmp_path: Path) -> None:
         file = tmp_path / f"{40:020d}.log"
         file.write_bytes(spoilt)
         done = convert(str(file))
-        assert done.wrappers == 0
+        assert done.counts["wrappers"] == 0
         assert done.problems
         assert file.read_bytes() == spoilt
         assert len(os.listdir(tmp_path)) == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from kafka08.groups.records import (
@@ -38,28 +40,29 @@ def test_batches(codec: int) -> None:
     data = batch(simple(b"a", b"b"), 7, codec)
     low = lowered(data)
     assert low is not None
-    assert low[1:] == (1 if codec == 4 else codec, 2, 2, 0, 0)
+    assert low.codec == (1 if codec == 4 else codec)
+    assert low.lost == Counter(headers=2, timestamps=2)
     assert low.table == plain([(b"k", b"a"), (b"k", b"b")], first=7)
 
 
 def test_what_a_batch_does_not_have_is_not_lost() -> None:
     low = lowered(batch([(b"k", b"a", 0, [])], time=-1))
-    assert low is not None and low[2:] == (0, 0, 0, 0)
+    assert low is not None and low.lost == Counter()
 
 
 def test_control_batches_go() -> None:
     low = lowered(batch([(b"\0\0\0\1", b"", 0, [])], 3, attributes=0x30))
-    assert low is not None and (low.table, low.control) == (b"", 1)
+    assert low is not None and (low.table, low.lost["control"]) == (b"", 1)
 
 
 @pytest.mark.scenario("modern-55")
 def test_messages_of_format_1() -> None:
     for data in (timed([(b"k", b"a")], 5), timed_wrapper(timed([(b"k", b"a")]), 1, 5)):
         low = lowered(data)
-        assert low is not None and low.timestamps == 1
+        assert low is not None and low.lost["timestamps"] == 1
         assert (low.table, low.codec) == (encode_entry(b"k", b"a", 5), codec_of(data))
     low = lowered(timed([(b"k", b"a")], time=-1))
-    assert low is not None and low.timestamps == 0
+    assert low is not None and low.lost["timestamps"] == 0
 
 
 def test_format_0_stays() -> None:
@@ -75,16 +78,16 @@ def test_groups_are_left_out_of_committed_offsets(codec: int) -> None:
     data = batch([(key, value, 0, []) for key, value in records], 0, codec)
     assert header_of(data).count == 5
     low = lowered_offsets(data)
-    assert low is not None and (low.codec, low.groups) == (codec, 2)
+    assert low is not None and (low.codec, low.lost["groups"]) == (codec, 2)
     assert messages(low.table) == kept
     if codec:
         data = encode_set(records, codec)
         low = lowered_offsets(data)
-        assert low is not None and (low.codec, low.groups) == (codec, 2)
+        assert low is not None and (low.codec, low.lost["groups"]) == (codec, 2)
         assert messages(low.table) == kept
     else:
         low = lowered_offsets(encode_set([GROUP]))
-        assert low is not None and (low.table, low.groups) == (b"", 1)
+        assert low is not None and (low.table, low.lost["groups"]) == (b"", 1)
 
 
 def test_fillers_can_be_read() -> None:
