@@ -75,7 +75,6 @@ def run(work: Callable[[], int | None], failure: str) -> int:
 
 
 def failure_status() -> int:
-    """The exit status of a command that failed."""
     return 1 if os.environ.get(STRICT_EXIT) == "1" else 0
 
 

@@ -38,7 +38,7 @@ def register_broker(
     wait: Callable[[float], object],
     formats: int | None = None,
     endpoints: tuple[Endpoint, ...] = (),
-) -> BrokerRegistration:
+) -> None:
     """Create /brokers/ids/N for this session (ZkUtils.registerBrokerInZk).
 
     Waits until a node of our former session with the same address is gone, and does not delete
@@ -68,7 +68,6 @@ def register_broker(
     else:
         address = f"addresses {', '.join(map(str, endpoints))}"
     logger.info("Registered broker %d at path %s with %s.", broker_id, path, address)
-    return registration
 
 
 def _register(client: ZkClient, path: str, data: bytes, registration: BrokerRegistration) -> bool:

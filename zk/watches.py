@@ -69,7 +69,6 @@ class WatchSet:
             self._armed = {key: watch for key, watch in self._armed.items() if key[1] != path}
 
     def clear(self) -> None:
-        """Forget every watch."""
         with self._lock:
             self._armed.clear()
 

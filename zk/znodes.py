@@ -83,7 +83,6 @@ class BrokerRegistration(NamedTuple):
         return (Endpoint(PLAINTEXT, PLAINTEXT, self.host, self.port),)
 
     def endpoint(self, listener: str) -> Endpoint | None:
-        """The endpoint of a listener."""
         return next((each for each in self.all_endpoints if each.listener == listener), None)
 
 

@@ -197,7 +197,6 @@ class ClusterClient(Closing):
             return channel.call(request)
 
     def call_leader(self, tp: TopicPartition, request: object) -> Response:
-        """One request to the leader of ``tp``."""
         return self.call(self.leader(tp), request)
 
     def coordinator(self, group: str) -> Broker:

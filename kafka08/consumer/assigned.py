@@ -56,7 +56,6 @@ class AssignedConsumer:
         self.fetchers.start(self._added(offsets))
 
     def add(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Fetch these partitions as well."""
         self.fetchers.give_back(self._added(offsets))
 
     def _added(self, offsets: Mapping[TopicPartition, int]) -> Iterable[PartitionPosition]:

@@ -29,8 +29,6 @@ class PartitionNotOwnedError(KafkaError):
 
 
 class MessageStreamsExistError(KafkaError):
-    """Message streams were requested from a connector a second time."""
-
     text = "A connector can create message streams at most once"
     java_class = "kafka.common.MessageStreamsExistException"
 

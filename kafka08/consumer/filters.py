@@ -39,7 +39,6 @@ class TopicFilter:
         return self._pattern.covered(topics)
 
     def allows(self, topic: str, *, exclude_internal: bool = True) -> bool:
-        """Whether this filter covers ``topic``."""
         return bool(self.select([topic], exclude_internal=exclude_internal))
 
     def select(self, topics: Iterable[str], *, exclude_internal: bool = True) -> list[str]:
@@ -67,5 +66,4 @@ class Blacklist(TopicFilter):
 
 
 def filter_for(pattern: str, regex: str) -> TopicFilter:
-    """The filter of a registration's ``pattern`` and regex."""
     return Blacklist(regex) if pattern == BLACK_LIST else Whitelist(regex)

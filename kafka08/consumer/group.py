@@ -114,19 +114,16 @@ class GroupNodes:
 
     # --- membership
 
-    def register(self, registration: ConsumerRegistration, stopping: Event) -> bool:
-        """Become a member; False if stopped before that.
+    def register(self, registration: ConsumerRegistration, stopping: Event) -> None:
+        """Become a member, unless ``stopping`` is set before that.
 
         Waits until a node of another member with the same id, or of our expired session, is gone.
         """
         path = znodes.consumer_id_path(self._group, self._consumer_id)
         data = znodes.encode_consumer(registration)
-        while not stopping.is_set():
-            if self._create_ephemeral(path, data):
-                return True
+        while not stopping.is_set() and not self._create_ephemeral(path, data):
             logger.info("I wrote this conflicted ephemeral node [%s] a while back", path)
             stopping.wait(self._zk.session_timeout_ms / 1000)
-        return False
 
     def is_registered(self) -> bool:
         """Whether a registration with our id exists, ours or another member's."""

@@ -135,16 +135,14 @@ class ProducerMetrics:
         self._waited, self._io, self._io_wait = new(), new(), new()
 
     def _of_node(self, node: int, now: float) -> _Node:
-        found = self._nodes.get(node)
-        if found is None:
-            found = self._nodes[node] = _Node(partial(Sensor, now, *self._window))
-        return found
+        if node not in self._nodes:
+            self._nodes[node] = _Node(partial(Sensor, now, *self._window))
+        return self._nodes[node]
 
     def _of_topic(self, topic: str, now: float) -> _Topic:
-        found = self._topics.get(topic)
-        if found is None:
-            found = self._topics[topic] = _Topic(partial(Sensor, now, *self._window))
-        return found
+        if topic not in self._topics:
+            self._topics[topic] = _Topic(partial(Sensor, now, *self._window))
+        return self._topics[topic]
 
     def sent(
         self,

@@ -49,8 +49,6 @@ Foreign: TypeAlias = Any
 
 
 class MissingLibraryError(KafkaError):
-    """confluent-kafka is not installed."""
-
     text = (
         "Clusters of 0.10 and later are reached through confluent-kafka, which is not installed: "
         "pip install 'confluent-kafka>=2.5'"

@@ -8,7 +8,7 @@ the start. Wrappers of compressed messages are compared as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -138,16 +138,7 @@ def _run(
 
     def fetch(broker_id: int) -> dict[TopicPartition, Copy]:
         positions = {tp: verifier.offsets[tp] for tp in replicas[broker_id]}
-        return fetch_copies(
-            lambda: consumers[broker_id].fetch(
-                positions,
-                fetch_size,
-                max_wait_ms=max_wait_ms,
-                min_bytes=1,
-                replica_id=schemas.DEBUG_REPLICA_ID,
-            ),
-            positions,
-        )
+        return fetch_copies(consumers[broker_id], positions, fetch_size, max_wait_ms)
 
     with ThreadPoolExecutor(len(replicas), "ReplicaFetcher") as executor:
         while True:
@@ -160,13 +151,16 @@ def _run(
 
 
 def fetch_copies(
-    fetch: Callable[[], Mapping[TopicPartition, schemas.FetchPartitionResponse]],
-    partitions: Iterable[TopicPartition],
+    consumer: SimpleConsumer,
+    positions: Mapping[TopicPartition, int],
+    max_bytes: int,
+    max_wait_ms: int,
 ) -> dict[TopicPartition, Copy]:
     """One broker's copies, empty ones if it does not answer."""
-    copies = dict.fromkeys(partitions, Copy())
+    copies = dict.fromkeys(positions, Copy())
+    more = {"max_wait_ms": max_wait_ms, "min_bytes": 1, "replica_id": schemas.DEBUG_REPLICA_ID}
     with suppress(OSError, KafkaError):
-        for tp, entry in fetch().items():
+        for tp, entry in consumer.fetch(positions, max_bytes, **more).items():
             copies[tp] = Copy(entry.high_watermark, entry.message_set)
     return copies
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -89,12 +90,15 @@ def test_the_largest_lag_is_reported_after_each_interval() -> None:
 
 def test_fetching() -> None:
     found = {T0: schemas.FetchPartitionResponse(0, 0, 5, memoryview(b"x"))}
-    assert fetch_copies(lambda: found, [T0, U0]) == {T0: Copy(5, memoryview(b"x")), U0: Copy()}
+    consumer: Any = SimpleNamespace(fetch=lambda *asked, **more: found)
+    copies = fetch_copies(consumer, {T0: 5, U0: 5}, 100, 10)
+    assert copies == {T0: Copy(5, memoryview(b"x")), U0: Copy()}
 
-    def fail() -> Any:
+    def fail(*asked: object, **more: object) -> Any:
         raise ConnectionResetError
 
-    assert fetch_copies(fail, [T0]) == {T0: Copy(-1, b"")}
+    consumer.fetch = fail
+    assert fetch_copies(consumer, {T0: 5}, 100, 10) == {T0: Copy(-1, b"")}
 
 
 def cluster_of(leader: int, sets: dict[int, bytes]) -> FakeCluster:
