@@ -11,6 +11,7 @@ ask for offsets and epochs as a replica.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from operator import attrgetter
 
 from kafka08.cluster.metadata_cache import MetadataCache
@@ -24,6 +25,7 @@ from kafka08.protocol.schemas import Message
 from kafka08.security.acls import CLUSTER_NAME, Operation, ResourceType
 from kafka08.server.access.guard import Check, Rule
 from kafka08.server.apis.metadata import MetadataApi
+from kafka08.server.requests.long_work import in_topics
 
 TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
 TOPIC_CODE, GROUP_CODE, CLUSTER_CODE = (
@@ -39,17 +41,18 @@ Name = Callable[[Message], str]
 def rules(cache: MetadataCache, creates_topics: bool) -> dict[int, Rule]:
     """``creates_topics``: whether Metadata does, with auto.create.topics.enable."""
     describe_offsets = _as_broker_or(_split("topics", _TOPIC_OF, Operation.DESCRIBE))
-    of_member = _whole(Operation.READ, GROUP, _GROUP_OF, GROUP_CODE)
+    of_member = _of_group(Operation.READ)
     alter_configs = _by_resource(Operation.ALTER_CONFIGS)
+    between_brokers = partial(_of_cluster, Operation.CLUSTER_ACTION)
     return {
         0: _split("topics", _TOPIC_OF, Operation.WRITE),
         1: _fetch,
         2: describe_offsets,
         3: _metadata(cache, creates_topics),
-        4: _between_brokers(lambda code: s.LeaderAndIsrResponse(code, [])),
-        5: _between_brokers(lambda code: s.StopReplicaResponse(code, [])),
-        6: _between_brokers(s.UpdateMetadataResponse),
-        7: _between_brokers(lambda code: s.ControlledShutdownResponse(code, [])),
+        4: between_brokers(lambda code: s.LeaderAndIsrResponse(code, [])),
+        5: between_brokers(lambda code: s.StopReplicaResponse(code, [])),
+        6: between_brokers(s.UpdateMetadataResponse),
+        7: between_brokers(lambda code: s.ControlledShutdownResponse(code, [])),
         8: _of_group(Operation.READ, _split("topics", _TOPIC_OF, Operation.READ)),
         9: _of_group(Operation.DESCRIBE, _offset_fetch),
         10: _consumer_metadata,
@@ -71,7 +74,7 @@ def rules(cache: MetadataCache, creates_topics: bool) -> dict[int, Rule]:
         31: _of_cluster(Operation.ALTER),
         32: _by_resource(Operation.DESCRIBE_CONFIGS),
         33: alter_configs,
-        35: _describe_log_dirs,
+        35: _of_cluster(Operation.DESCRIBE, lambda code: a.DescribeLogDirsResponse(0, [])),
         SASL_AUTHENTICATE: _open,
         37: _split("topics", _TOPIC_OF, Operation.ALTER),
         42: _split("groups", str, Operation.DELETE, GROUP, GROUP_CODE),
@@ -95,32 +98,20 @@ def _open(check: Check, request: Message) -> Message:
     return check.handle(request)
 
 
-def _whole(operation: Operation, kind: ResourceType, name_of: Name, code: int) -> Rule:
-    """The whole request is about one resource."""
+def _of_cluster(operation: Operation, refusal: Callable[[int], Message] | None = None) -> Rule:
+    """The whole request is about the cluster. ``refusal``: the answer to a code, if it is another
+    one than the handler has."""
 
     def rule(check: Check, request: Message) -> Message:
-        if check.allows(operation, kind, name_of(request)):
+        if check.allows_on_cluster(operation):
             return check.handle(request)
-        return check.failure(request, code)
+        return check.failure(request, CLUSTER_CODE) if refusal is None else refusal(CLUSTER_CODE)
 
     return rule
 
 
-def _of_cluster(operation: Operation) -> Rule:
-    return _whole(operation, CLUSTER, lambda request: CLUSTER_NAME, CLUSTER_CODE)
-
-
-def _between_brokers(refusal: Callable[[int], Message]) -> Rule:
-    def rule(check: Check, request: Message) -> Message:
-        if check.allows_on_cluster(Operation.CLUSTER_ACTION):
-            return check.handle(request)
-        return refusal(CLUSTER_CODE)
-
-    return rule
-
-
-def _of_group(operation: Operation, rule: Rule) -> Rule:
-    """``rule`` for the topics, if the operation is allowed on the group."""
+def _of_group(operation: Operation, rule: Rule = _open) -> Rule:
+    """``rule`` for the rest of the request, if the operation is allowed on the group."""
 
     def of_group(check: Check, request: Message) -> Message:
         if check.allows(operation, GROUP, request.group):
@@ -186,6 +177,14 @@ def _divided(
     for each in asked:
         (others if name_of(each) in refused else allowed).append(each)
     return allowed, others
+
+
+def _allowed_topics(
+    check: Check, operation: Operation, request: Message
+) -> tuple[list[Message], list[Message]]:
+    """The topics of a request on which the operation is allowed, and the others."""
+    refused = check.refused(operation, TOPIC, map(_TOPIC_OF, request.topics))
+    return _divided(request.topics, _TOPIC_OF, refused)
 
 
 # --- data
@@ -259,36 +258,26 @@ def _offset_fetch(check: Check, request: Message) -> Message:
         names = (each.topic for each in answer.topics)
         visible = check.visible(Operation.DESCRIBE, TOPIC, names)
         return answer._replace(topics=[each for each in answer.topics if each.topic in visible])
-    refused = check.refused(Operation.DESCRIBE, TOPIC, map(_TOPIC_OF, request.topics))
-    if not refused:
-        return check.handle(request)
-    allowed, others = _divided(request.topics, _TOPIC_OF, refused)
+    allowed, others = _allowed_topics(check, Operation.DESCRIBE, request)
     answer = check.handle(request._replace(topics=allowed))
-    refusals = [
-        s.OffsetFetchTopicResponse(
-            each.topic,
-            [s.OffsetFetchPartitionResponse(p, -1, "", TOPIC_CODE) for p in each.partitions],
-        )
-        for each in others
-    ]
+    refusals = in_topics(
+        s.OffsetFetchTopicResponse,
+        others,
+        lambda number: s.OffsetFetchPartitionResponse(number, -1, "", TOPIC_CODE),
+    )
     return answer._replace(topics=[*answer.topics, *refusals])
 
 
 def _offset_delete(check: Check, request: Message) -> Message:
-    refused = check.refused(Operation.READ, TOPIC, map(_TOPIC_OF, request.topics))
-    if not refused:
-        return check.handle(request)
-    allowed, others = _divided(request.topics, _TOPIC_OF, refused)
+    allowed, others = _allowed_topics(check, Operation.READ, request)
     answer = check.handle(request._replace(topics=allowed))
     if answer.error:
         return answer
-    refusals = [
-        g.OffsetDeleteTopicResponse(
-            each.topic,
-            [g.OffsetDeletePartitionResponse(p.partition, TOPIC_CODE) for p in each.partitions],
-        )
-        for each in others
-    ]
+    refusals = in_topics(
+        g.OffsetDeleteTopicResponse,
+        others,
+        lambda asked: g.OffsetDeletePartitionResponse(asked.partition, TOPIC_CODE),
+    )
     return answer._replace(topics=[*answer.topics, *refusals])
 
 
@@ -340,12 +329,6 @@ def _by_resource(operation: Operation) -> Rule:
         return answer._replace(resources=found)
 
     return rule
-
-
-def _describe_log_dirs(check: Check, request: Message) -> Message:
-    if check.allows_on_cluster(Operation.DESCRIBE):
-        return check.handle(request)
-    return a.DescribeLogDirsResponse(0, [])
 
 
 def _init_producer_id(check: Check, request: Message) -> Message:

@@ -45,12 +45,9 @@ class DeleteRecordsApi:
     ) -> a.DeleteRecordsResponse:
         deletion = _Deletion(self._replicas, self._cache)
         # A partition named twice counts once, the last one.
-        wanted = {
-            TopicPartition(topic, each.partition): each.offset
-            for topic, each in partitions_of(self._runtime, request)
-        }
-        for key, offset in in_turns(self._runtime, wanted.items()):
-            deletion.begin(key, offset)
+        wanted = dict(partitions_of(self._runtime, request))
+        for key, asked in in_turns(self._runtime, wanted.items()):
+            deletion.begin(key, asked.offset)
         deletion.store()
         deletion.wait(request.timeout_ms)
         deletion.failures.tell(f"Deletion of records for client {header.client_id}")
@@ -59,10 +56,7 @@ class DeleteRecordsApi:
     def failure(
         self, header: RequestHeader, request: a.DeleteRecordsRequest, code: int
     ) -> a.DeleteRecordsResponse:
-        return _response(
-            _failed(TopicPartition(topic, each.partition), code)
-            for topic, each in partitions_of(self._runtime, request)
-        )
+        return _response(_failed(key, code) for key, _ in partitions_of(self._runtime, request))
 
 
 _Answer = tuple[TopicPartition, a.DeleteRecordsPartitionResponse]

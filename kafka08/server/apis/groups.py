@@ -38,7 +38,7 @@ from kafka08.server.groups.offset_manager import OffsetManager
 from kafka08.server.groups.requests import GroupRequests
 from kafka08.server.groups.zk_offsets import ZkOffsets
 from kafka08.server.requests.dispatch import Handler
-from kafka08.server.requests.long_work import by_topic, in_turns, partitions_of
+from kafka08.server.requests.long_work import are_many, by_topic, in_turns, partitions_of, turns
 from kafka08.settings.broker import BrokerConfig
 
 logger = logging.getLogger("kafka.server.KafkaApis")
@@ -91,13 +91,8 @@ class OffsetCommitApi:
         self, header: RequestHeader, request: s.OffsetCommitRequest, code: int
     ) -> s.OffsetCommitResponse:
         code = _AS_COORDINATOR.get(code, code)
-        return self._response(
-            {
-                TopicPartition(topic.topic, partition.partition): code
-                for topic in request.topics
-                for partition in topic.partitions
-            }
-        )
+        asked = partitions_of(self._runtime, request)
+        return self._response({key: code for key, _ in asked})
 
     def _too_long(self, metadata: str | None) -> bool:
         """Length is counted in UTF-16 units, as Java counts."""
@@ -105,9 +100,8 @@ class OffsetCommitApi:
 
     def _commit_to_zookeeper(self, request: s.OffsetCommitRequest) -> s.OffsetCommitResponse:
         codes: dict[TopicPartition, int] = {}
-        for topic, commit in partitions_of(self._runtime, request):
-            key = TopicPartition(topic, commit.partition)
-            if topic not in self._cache:
+        for key, commit in partitions_of(self._runtime, request):
+            if key.topic not in self._cache:
                 codes[key] = UnknownTopicOrPartitionError.code
             elif self._too_long(commit.metadata):
                 codes[key] = OffsetMetadataTooLargeError.code
@@ -139,8 +133,7 @@ class OffsetCommitApi:
         if request.retention_time_ms > 0:
             # Records have the time of the commit, not that of its expiry.
             now += request.retention_time_ms - self._retention_ms
-        for topic, commit in partitions_of(self._runtime, request):
-            key = TopicPartition(topic, commit.partition)
+        for key, commit in partitions_of(self._runtime, request):
             exists = self._cache.has_partition(*key)
             codes[key] = self._check_commit(refused, commit, exists or is_original)
             if codes[key]:
@@ -220,7 +213,9 @@ class OffsetFetchApi:
         return self._response(dict.fromkeys(self._asked(request), (NO_OFFSET, "", code)))
 
     def _asked(self, request: s.OffsetFetchRequest) -> Iterator[TopicPartition]:
-        return (TopicPartition(*named) for named in partitions_of(self._runtime, request))
+        topics = request.topics or []
+        keys = (TopicPartition(topic.topic, each) for topic in topics for each in topic.partitions)
+        return turns(self._runtime, keys) if are_many(topics) else keys
 
     def _from_zookeeper(self, group: str, key: TopicPartition) -> tuple[int, str, int]:
         if key.topic not in self._cache:

@@ -18,7 +18,7 @@ from kafka08.protocol.later_schemas import (
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import RequestFailures
-from kafka08.server.requests.long_work import by_topic, partitions_of
+from kafka08.server.requests.long_work import by_topic, in_topics, partitions_of
 from kafka08.server.storage.replica_manager import ReplicaManager
 
 
@@ -34,26 +34,20 @@ class OffsetForLeaderEpochApi:
         self, header: RequestHeader, request: OffsetForLeaderEpochRequest
     ) -> OffsetForLeaderEpochResponse:
         failures = RequestFailures()
-        keys = (
-            (TopicPartition(topic, asked.partition), asked)
-            for topic, asked in partitions_of(self._runtime, request)
-        )
-        topics = by_topic((key, self._answer(key, asked, failures)) for key, asked in keys)
+        asked = partitions_of(self._runtime, request)
+        topics = by_topic((key, self._answer(key, each, failures)) for key, each in asked)
         failures.tell(f"Epochs asked for by client {header.client_id}")
         return OffsetForLeaderEpochResponse([EpochTopicResponse(*item) for item in topics])
 
     def failure(
         self, header: RequestHeader, request: OffsetForLeaderEpochRequest, code: int
     ) -> OffsetForLeaderEpochResponse:
-        return OffsetForLeaderEpochResponse(
-            [
-                EpochTopicResponse(
-                    topic.topic,
-                    [EpochPartitionResponse(code, each.partition, -1) for each in topic.partitions],
-                )
-                for topic in request.topics
-            ]
+        topics = in_topics(
+            EpochTopicResponse,
+            request.topics,
+            lambda asked: EpochPartitionResponse(code, asked.partition, -1),
         )
+        return OffsetForLeaderEpochResponse(topics)
 
     def _answer(
         self, key: TopicPartition, asked: EpochPartition, failures: RequestFailures

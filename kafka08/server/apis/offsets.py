@@ -38,7 +38,7 @@ from kafka08.protocol.schemas import (
 )
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import RequestFailures
-from kafka08.server.requests.long_work import LongWork, by_topic, in_turns, partitions_of
+from kafka08.server.requests.long_work import LongWork, by_topic, in_topics, in_turns, partitions_of
 from kafka08.server.storage.offsets_by_time import BehindLeadershipError, OffsetsByTime, start_of
 from kafka08.server.storage.replica_manager import ReplicaManager
 
@@ -55,10 +55,7 @@ class OffsetsApi:
         self._by_time = OffsetsByTime(replicas, long_work)
 
     def handle(self, header: RequestHeader, request: OffsetsRequest) -> OffsetsResponse:
-        wanted = {
-            TopicPartition(topic, partition.partition): partition
-            for topic, partition in partitions_of(self._runtime, request)
-        }
+        wanted = dict(partitions_of(self._runtime, request))
         failures = RequestFailures()
         answers: dict[TopicPartition, OffsetsPartitionResponse] = {}
         for key, asked in in_turns(self._runtime, wanted.items()):
@@ -77,18 +74,12 @@ class OffsetsApi:
         return OffsetsResponse([OffsetsTopicResponse(*item) for item in by_topic(answers.items())])
 
     def failure(self, header: RequestHeader, request: OffsetsRequest, code: int) -> OffsetsResponse:
-        return OffsetsResponse(
-            [
-                OffsetsTopicResponse(
-                    topic.topic,
-                    [
-                        OffsetsPartitionResponse(partition.partition, code, [])
-                        for partition in topic.partitions
-                    ],
-                )
-                for topic in request.topics
-            ]
+        topics = in_topics(
+            OffsetsTopicResponse,
+            request.topics,
+            lambda asked: OffsetsPartitionResponse(asked.partition, code, []),
         )
+        return OffsetsResponse(topics)
 
     def _one(
         self, key: TopicPartition, asked: OffsetsPartition, replica_id: int, version: int

@@ -66,8 +66,8 @@ class ProduceApi:
         acks = request.acks
         # A partition named twice counts once, as in the original's map: the last one.
         if are_many(request.topics):
-            named = partitions_of(self._runtime, request)
-            sets = {_new(TopicPartition, (t, p.partition)): p.message_set for t, p in named}
+            asked = partitions_of(self._runtime, request)
+            sets = {key: partition.message_set for key, partition in asked}
         else:
             sets = {
                 _new(TopicPartition, (topic.topic, partition.partition)): partition.message_set
@@ -100,13 +100,9 @@ class ProduceApi:
     ) -> ProduceResponse | None:
         if request.acks == 0:
             raise ConnectionClosed("produce with acks 0 failed")
+        asked = partitions_of(self._runtime, request)
         return self._response(
-            {
-                TopicPartition(topic, partition.partition): ProducePartitionResponse(
-                    partition.partition, code, -1
-                )
-                for topic, partition in partitions_of(self._runtime, request)
-            }
+            {key: ProducePartitionResponse(key.partition, code, -1) for key, _ in asked}
         )
 
     def _response(self, answers: dict[TopicPartition, ProducePartitionResponse]) -> ProduceResponse:

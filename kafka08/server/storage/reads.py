@@ -193,8 +193,7 @@ def asked_partitions(
     runtime: Runtime, request: FetchRequest
 ) -> dict[TopicPartition, FetchPartition]:
     if are_many(request.topics):
-        named = partitions_of(runtime, request)
-        return {TopicPartition(topic, each.partition): each for topic, each in named}
+        return dict(partitions_of(runtime, request))
     return {
         _new(TopicPartition, (topic.topic, partition.partition)): partition
         for topic in request.topics
