@@ -12,7 +12,7 @@ from kafka08.groups.consumer_protocol import CONSUMER
 from kafka08.groups.records import GroupPartition
 from kafka08.network.peer import current_peer
 from kafka08.protocol import group_schemas as g
-from kafka08.protocol.schemas import RequestHeader
+from kafka08.protocol.schemas import Message, RequestHeader
 from kafka08.server.groups.coordinator import JoinRequest, MemberId
 from kafka08.server.groups.group import Strategy
 from kafka08.server.groups.requests import GroupRequests
@@ -44,8 +44,15 @@ _SEVERAL_MEMBERS = 3
 
 
 class _GroupApi:
+    """A failure is answered with ``refusal``, in which the code takes its place."""
+
+    refusal: Message
+
     def __init__(self, members: GroupRequests) -> None:
         self._members = members
+
+    def failure(self, header: RequestHeader, request: Message, code: int) -> Message:
+        return self.refusal._replace(error=code)
 
 
 class JoinGroupApi(_GroupApi):
@@ -94,6 +101,7 @@ def _client_host() -> str:
 class SyncGroupApi(_GroupApi):
     key = 14
     last_version = 3
+    refusal = g.SyncGroupResponse(NO_ERROR, b"")
 
     def handle(self, header: RequestHeader, request: g.SyncGroupRequest) -> g.SyncGroupResponse:
         assignments = {each.member_id: bytes(each.assignment) for each in request.assignments}
@@ -101,15 +109,11 @@ class SyncGroupApi(_GroupApi):
         answer = self._members.sync(request.group, request.generation, named, assignments)
         return g.SyncGroupResponse(*answer)
 
-    def failure(
-        self, header: RequestHeader, request: g.SyncGroupRequest, code: int
-    ) -> g.SyncGroupResponse:
-        return g.SyncGroupResponse(code, b"")
-
 
 class HeartbeatApi(_GroupApi):
     key = 12
     last_version = 3
+    refusal = g.HeartbeatResponse(NO_ERROR)
 
     def handle(self, header: RequestHeader, request: g.HeartbeatRequest) -> g.HeartbeatResponse:
         named = MemberId(request.member_id, request.group_instance_id)
@@ -117,17 +121,13 @@ class HeartbeatApi(_GroupApi):
             self._members.heartbeat(request.group, request.generation, named)
         )
 
-    def failure(
-        self, header: RequestHeader, request: g.HeartbeatRequest, code: int
-    ) -> g.HeartbeatResponse:
-        return g.HeartbeatResponse(code)
-
 
 class LeaveGroupApi(_GroupApi):
     key = 13
     last_version = 3
+    refusal = g.LeaveGroupResponse(NO_ERROR)
 
-    def handle(self, header: RequestHeader, request: g.LeaveGroupRequest) -> g.LeaveGroupResponse:
+    def handle(self, header: RequestHeader, request: g.LeaveGroupRequest) -> Message:
         several = header.api_version >= _SEVERAL_MEMBERS
         leaving = (
             [MemberId(*each) for each in request.members]
@@ -142,19 +142,15 @@ class LeaveGroupApi(_GroupApi):
         left = [g.LeftMember(*each, code) for each, code in zip(leaving, codes, strict=True)]
         return g.LeaveGroupResponse(NO_ERROR, members=left)
 
-    def failure(
-        self, header: RequestHeader, request: g.LeaveGroupRequest, code: int
-    ) -> g.LeaveGroupResponse:
-        return g.LeaveGroupResponse(code)
-
 
 class ListGroupsApi(_GroupApi):
     """Groups with members here, and groups with offsets here."""
 
     key = 16
     last_version = 2
+    refusal = g.ListGroupsResponse(NO_ERROR, [])
 
-    def handle(self, header: RequestHeader, request: g.ListGroupsRequest) -> g.ListGroupsResponse:
+    def handle(self, header: RequestHeader, request: g.ListGroupsRequest) -> Message:
         code = self._members.check_loaded()
         if code:
             return self.failure(header, request, code)
@@ -162,11 +158,6 @@ class ListGroupsApi(_GroupApi):
         for group in self._members.coordinator.groups.values():
             groups[group.id] = group.protocol_type
         return g.ListGroupsResponse(NO_ERROR, [g.ListedGroup(*each) for each in groups.items()])
-
-    def failure(
-        self, header: RequestHeader, request: g.ListGroupsRequest, code: int
-    ) -> g.ListGroupsResponse:
-        return g.ListGroupsResponse(code, [])
 
 
 class DeleteGroupsApi:
@@ -205,17 +196,16 @@ class DeleteGroupsApi:
         return bool(self._zk.children_if_exists(path))
 
 
-class OffsetDeleteApi:
+class OffsetDeleteApi(_GroupApi):
     key = 47
     last_version = 0
+    refusal = g.OffsetDeleteResponse(NO_ERROR, 0, [])
 
     def __init__(self, members: GroupRequests, cache: MetadataCache) -> None:
-        self._members = members
+        super().__init__(members)
         self._cache = cache
 
-    def handle(
-        self, header: RequestHeader, request: g.OffsetDeleteRequest
-    ) -> g.OffsetDeleteResponse:
+    def handle(self, header: RequestHeader, request: g.OffsetDeleteRequest) -> Message:
         offsets = self._members.offsets
         code = offsets.check_coordinator(request.group)
         known = set(offsets.offsets_of(request.group))
@@ -244,11 +234,6 @@ class OffsetDeleteApi:
         )
         topics = [g.OffsetDeleteTopicResponse(*item) for item in by_topic(answers)]
         return g.OffsetDeleteResponse(NO_ERROR, 0, topics)
-
-    def failure(
-        self, header: RequestHeader, request: g.OffsetDeleteRequest, code: int
-    ) -> g.OffsetDeleteResponse:
-        return g.OffsetDeleteResponse(code, 0, [])
 
     def _check(self, key: GroupPartition, is_known: bool, subscribed: set[str] | None) -> int:
         if subscribed is None or key.topic in subscribed:

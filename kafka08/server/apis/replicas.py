@@ -13,7 +13,7 @@ from kafka08.controller.controller import Controller
 from kafka08.errors import NO_ERROR, StaleControllerEpochError, UnknownError
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol import schemas as s
-from kafka08.protocol.schemas import RequestHeader
+from kafka08.protocol.schemas import Message, RequestHeader
 from kafka08.server.replication.epochs import EpochCheck
 from kafka08.server.replication.partition_retries import PartitionRetries
 from kafka08.server.replication.roles import Roles
@@ -21,15 +21,24 @@ from zk.errors import ZkError
 
 
 class _ReplicaApi:
+    response: type[Message]
+
     def __init__(self, roles: Roles, retries: PartitionRetries, epochs: EpochCheck) -> None:
         self._roles = roles
         self._retries = retries
         self._epochs = epochs
 
+    def failure(self, header: RequestHeader, request: Message, code: int) -> Message:
+        if code == StaleControllerEpochError.code:
+            return self.response(code, [])
+        failed = [s.PartitionError(each.topic, each.partition, code) for each in request.partitions]
+        return self.response(NO_ERROR, failed)
+
 
 class LeaderAndIsrApi(_ReplicaApi):
     key = 4
     last_version = 0
+    response = s.LeaderAndIsrResponse
 
     def handle(
         self, header: RequestHeader, request: s.LeaderAndIsrRequest
@@ -46,30 +55,17 @@ class LeaderAndIsrApi(_ReplicaApi):
         self._retries.answered(request, response)
         return response
 
-    def failure(
-        self, header: RequestHeader, request: s.LeaderAndIsrRequest, code: int
-    ) -> s.LeaderAndIsrResponse:
-        if code == StaleControllerEpochError.code:
-            return s.LeaderAndIsrResponse(code, [])
-        return s.LeaderAndIsrResponse(NO_ERROR, _each_failed(request, code))
-
 
 class StopReplicaApi(_ReplicaApi):
     key = 5
     last_version = 0
+    response = s.StopReplicaResponse
 
     def handle(self, header: RequestHeader, request: s.StopReplicaRequest) -> s.StopReplicaResponse:
         self._epochs.check_controller(request.controller_epoch)
         response = self._roles.stop_replicas(request)
         self._retries.forget(TopicPartition(*each) for each in request.partitions)
         return response
-
-    def failure(
-        self, header: RequestHeader, request: s.StopReplicaRequest, code: int
-    ) -> s.StopReplicaResponse:
-        if code == StaleControllerEpochError.code:
-            return s.StopReplicaResponse(code, [])
-        return s.StopReplicaResponse(NO_ERROR, _each_failed(request, code))
 
 
 class UpdateMetadataApi:
@@ -112,9 +108,3 @@ class ControlledShutdownApi:
         self, header: RequestHeader, request: s.ControlledShutdownRequest, code: int
     ) -> s.ControlledShutdownResponse:
         return s.ControlledShutdownResponse(UnknownError.code, [])
-
-
-def _each_failed(
-    request: s.LeaderAndIsrRequest | s.StopReplicaRequest, code: int
-) -> list[s.PartitionError]:
-    return [s.PartitionError(each.topic, each.partition, code) for each in request.partitions]
