@@ -8,7 +8,7 @@ fetches (ADR 42), or with code 7 at the timeout: followers may then still hear o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
@@ -92,22 +92,16 @@ class _Deletion:
 
     def wait(self, timeout_ms: int) -> None:
         """Wait for the followers."""
-        waiting = self._unsettled(self._required)
+        waiting = {key for key in self._required if not self._settle(key)}
         if waiting:
-            with self._replicas.produce_purgatory.watch(waiting, timeout_ms) as watch:
-                waiting = self._unsettled(waiting)
-                while waiting and (moved := watch.wait()):
-                    waiting = waiting - moved | self._unsettled(waiting & moved)
-        # There is no event when a follower dies.
-        for key in self._unsettled(waiting):
-            low = self.answers[key][1].low_watermark
-            self.answers[key] = _answer(key, low, RequestTimedOutError.code)
-
-    def _unsettled(self, keys: Collection[TopicPartition]) -> set[TopicPartition]:
-        """Those of the partitions that still wait for followers; answers of all are up to date."""
-        return {key for key in keys if not self._settle(key)}
+            waiting = self._replicas.produce_purgatory.wait(waiting, timeout_ms, self._settle)
+        for key in waiting:
+            if not self._settle(key):  # there is no event when a follower dies
+                low = self.answers[key][1].low_watermark
+                self.answers[key] = _answer(key, low, RequestTimedOutError.code)
 
     def _settle(self, key: TopicPartition) -> bool:
+        """Bring the answer up to date; False while the partition waits for followers."""
         try:
             low = self._replicas.low_watermark(key, self._cache.brokers)
         except KafkaError as error:

@@ -44,13 +44,7 @@ def await_acks(
     # With an isr of one every set is acknowledged already: no watch is needed.
     waiting = {key for key in required if not settle(key)}
     if waiting:
-        with replicas.produce_purgatory.watch(waiting, timeout_ms) as watch:
-            waiting = {key for key in waiting if not settle(key)}
-            while waiting:
-                moved = watch.wait()
-                if not moved:
-                    break
-                waiting -= {key for key in moved & waiting if settle(key)}
+        waiting = replicas.produce_purgatory.wait(waiting, timeout_ms, settle)
         for key in waiting:
             replicas.counts.produce_expired(key)
     codes.update(dict.fromkeys(waiting, RequestTimedOutError.code))

@@ -7,7 +7,7 @@ watermark, leadership) calls ``notify``, which never waits and never runs the wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from kafka08.common import TopicPartition
 from kafka08.network.peer import Peer, current_peer
@@ -119,6 +119,20 @@ class Purgatory:
         sender = current_peer.get()
         peer = sender if self._for_peers else None
         return Watch(self._watches, self._runtime, keys, wait_ms, peer, sender)
+
+    def wait(
+        self,
+        keys: Collection[TopicPartition],
+        wait_ms: int,
+        settle: Callable[[TopicPartition], bool],
+    ) -> set[TopicPartition]:
+        """Wait until ``settle`` is true of every key; it is asked now, and of a key that moved.
+        Returns those that are not settled when waiting is of no more use."""
+        with self.watch(keys, wait_ms) as watch:
+            waiting = {key for key in keys if not settle(key)}
+            while waiting and (moved := watch.wait()):
+                waiting -= {key for key in moved & waiting if settle(key)}
+            return waiting
 
     def notify(self, key: TopicPartition) -> None:
         """``key`` moved: wake every request that waits for it."""
