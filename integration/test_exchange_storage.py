@@ -110,8 +110,10 @@ def truncate(directories: list[Path]) -> None:
     )
     manager = LogManager(config, clock=SystemClock(), topic_configs={})
     manager.load()
-    manager.truncate_to({TopicPartition("plain", 0): 700})
-    assert manager.logs[TopicPartition("plain", 0)].log_end_offset == 700
+    log = manager.logs[TopicPartition("plain", 0)]
+    log.truncate_to(700)
+    manager.checkpoint_recovery_points()
+    assert log.log_end_offset == 700
     manager.close()
 
 

@@ -87,6 +87,7 @@ class Log:
         tell: Callable[[int], object] = recovery.tell_nobody,
     ) -> None:
         self.directory = os.path.abspath(directory)
+        self.data_dir = os.path.dirname(self.directory)
         self.name = os.path.basename(self.directory)
         topic_partition = parse_log_name(self.name)
         if topic_partition is None:
@@ -96,7 +97,8 @@ class Log:
         # For sets of formats 1 and 2. Replaced as a whole when they change.
         self.rules = ANY_TIME
         self._clock = clock
-        self._truncations = 0
+        # How often the log was cut or deleted: code that works on its files checks it.
+        self.truncations = 0
         # The changes of names that are durable; with the first one, the directory's own name is.
         self._synced_changes = 0
         self._lowest_truncation: int | None = None
@@ -153,11 +155,6 @@ class Log:
     def segments(self) -> tuple[LogSegment, ...]:
         """Oldest first; the last is the active one. Callers must not change the list."""
         return tuple(self.files.list)
-
-    @property
-    def truncations(self) -> int:
-        """How often the log was cut or deleted; code that works on its files checks it."""
-        return self._truncations
 
     def take_lowest_truncation(self) -> int | None:
         """The lowest offset truncated to since the last call; None if there was no truncation.
@@ -419,7 +416,7 @@ class Log:
         recovery point stays.
         """
         with self._lock:
-            truncations, changes = self._truncations, self.files.changes
+            truncations, changes = self.truncations, self.files.changes
             up_to = self.log_end_offset if up_to is None else up_to
             first_cut, cuts = self._first_cut, self._cuts
             unsynced = min(self.recovery_point, first_cut)
@@ -441,16 +438,16 @@ class Log:
             if changes != self._synced_changes:
                 sync_directory(self.directory)
                 if not self._synced_changes:
-                    sync_directory(os.path.dirname(self.directory))
+                    sync_directory(self.data_dir)
         except FileNotFoundError:
-            if truncations != self._truncations:
+            if truncations != self.truncations:
                 return  # deleted meanwhile
             raise
         except OSError as error:
             raise SyncError(error.errno, f"Could not sync {self.directory}: {error}") from error
         with self._lock:
             self._synced_changes = max(self._synced_changes, changes)
-            if truncations == self._truncations:
+            if truncations == self.truncations:
                 self.recovery_point = max(self.recovery_point, up_to)
                 if cuts == self._cuts:
                     self._first_cut = _NO_CUT if end > up_to else max(first_cut, up_to)
@@ -461,7 +458,7 @@ class Log:
         sealed or there was a truncation since ``truncations`` were counted. On any thread."""
         made = integrity.write(segment.path, seal)
         with self._lock:
-            holds = truncations == self._truncations and segment in self.files.list[:-1]
+            holds = truncations == self.truncations and segment in self.files.list[:-1]
             if holds and not self._is_deleted:
                 os.replace(made, integrity.seal_path(segment.path))
                 return True
@@ -521,7 +518,7 @@ class Log:
             self.producers.clear()
 
     def _note_truncation(self, offset: int) -> None:
-        self._truncations += 1
+        self.truncations += 1
         self.deleted_until = min(offset, self.deleted_until)
         self.epochs.truncate_to(offset)
         self.tail_readers.cut_at(offset)
@@ -571,7 +568,7 @@ class Log:
     def delete(self) -> None:
         """Remove the directory and its files at once. Slices in flight stay readable."""
         with self._lock:
-            self._truncations += 1
+            self.truncations += 1
             self._is_deleted = True
             self.files.forget()
         remove_directory(self.directory)

@@ -55,10 +55,10 @@ logger = logging.getLogger("kafka.log.LogManager")
 class LogManager:
     """The logs under ``broker_config.log_dirs``, by partition in ``logs`` once loaded.
 
-    ``topic_configs``: the overriding properties by topic. A log's data directory is the parent of
-    ``log.directory``; ``log_dirs`` lists those in use (absolute paths). ``offline``: partitions
-    whose directory has failed; if a directory was ``lost_at_start``, its partitions are not known.
-    ``full_dirs``: those of ``log_dirs`` that are full; the server sets it.
+    ``topic_configs``: the overriding properties by topic. ``log_dirs`` lists the data directories
+    in use (absolute paths). ``offline``: partitions whose directory has failed; if a directory was
+    ``lost_at_start``, its partitions are not known. ``full_dirs``: those of ``log_dirs`` that are
+    full; the server sets it.
     """
 
     def __init__(
@@ -320,8 +320,7 @@ class LogManager:
         first, *others = sorted(self.log_dirs, key=lambda path: len(self._logs_in(path)))
         log = self._new_log(first, others, topic_partition, log_config)
         self.logs[topic_partition] = log
-        parent = os.path.dirname(log.directory)
-        logger.info("Created log for partition %s in %s.", topic_partition, parent)
+        logger.info("Created log for partition %s in %s.", topic_partition, log.data_dir)
         return log
 
     def _new_log(
@@ -330,12 +329,11 @@ class LogManager:
         path = os.path.join(parent, "{}-{}".format(*topic_partition))
         was_there = os.path.lexists(path)
         try:
-            return Log(path, config, recovery_point=0, clean_shutdown=False, clock=self._clock)
+            return Log(path, config, clock=self._clock)
         except OSError as error:
             if is_failure(parent, error):
-                self.offline.add(
-                    topic_partition
-                )  # the next job will detect the failure of the directory
+                # The next job will detect the failure of the directory.
+                self.offline.add(topic_partition)
                 raise
             if not was_there and os.path.lexists(path):
                 # an incomplete log here must not remain beside one elsewhere
@@ -355,10 +353,9 @@ class LogManager:
             try:
                 log.delete()
             except OSError as error:
-                if is_failure(os.path.dirname(log.directory), error):
-                    self.offline.add(
-                        topic_partition
-                    )  # remaining files may be loaded again after a restart
+                if is_failure(log.data_dir, error):
+                    # Remaining files may be loaded again after a restart.
+                    self.offline.add(topic_partition)
                 raise
             logger.info("Deleted log for partition %s in %s.", topic_partition, log.directory)
 
@@ -368,21 +365,6 @@ class LogManager:
         if self._deleted.isdisjoint(partitions):
             return []
         return self._in_each_directory(sync_directory)
-
-    def truncate_to(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Truncate logs (unknown partitions are skipped) and write the recovery points."""
-        for topic_partition, offset in offsets.items():
-            log = self.logs.get(topic_partition)
-            if log is not None:
-                log.truncate_to(offset)
-        self.checkpoint_recovery_points()
-
-    def truncate_fully_and_start_at(self, topic_partition: TopicPartition, offset: int) -> None:
-        """Empty a log so that it continues at ``offset``, and write the recovery points."""
-        log = self.logs.get(topic_partition)
-        if log is not None:
-            log.truncate_fully_and_start_at(offset)
-        self.checkpoint_recovery_points()
 
     # Periodic jobs
 
@@ -427,7 +409,7 @@ class LogManager:
         return tried((each.path, partial(act, each.path)) for each in self._directories)
 
     def _logs_in(self, path: str) -> list[Log]:
-        return [log for log in list(self.logs.values()) if os.path.dirname(log.directory) == path]
+        return [log for log in list(self.logs.values()) if log.data_dir == path]
 
     def flush_dirty(self) -> list[DiskFailure]:
         """Flush the logs whose last flush was flush.ms ago."""
@@ -486,7 +468,7 @@ def _flush_deleted(log: Log) -> None:
 
 def _each(logs: Collection[Log], act: Callable[[Log], object]) -> list[DiskFailure]:
     """Call a function with each log; returns the disk failures."""
-    return tried((os.path.dirname(log.directory), partial(act, log)) for log in logs)
+    return tried((log.data_dir, partial(act, log)) for log in logs)
 
 
 def _flush_and_close(log: Log) -> None:

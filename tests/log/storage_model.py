@@ -522,13 +522,14 @@ class Driver:
     # Steps: cutting
 
     def truncate(self) -> None:
-        partition, log, expected = self._pick()
+        _, log, expected = self._pick()
         if self.rng.random() < 0.3:
             to = self.rng.randint(0, expected.leo + 3)
         else:
             to = max(expected.leo - self.rng.randint(0, 12), 0)
         self._truncate(log, expected, to)
-        self.manager.truncate_to({partition: to})
+        log.truncate_to(to)
+        self.manager.checkpoint_recovery_points()
         self._truncated(log, expected, to)
         self._starts_are_stored()
 
@@ -560,14 +561,15 @@ class Driver:
         assert log.recovery_point <= to
 
     def truncate_fully(self) -> None:
-        partition, log, expected = self._pick()
+        _, log, expected = self._pick()
         to = max(expected.leo + self.rng.randint(-20, 20), 0)
         expected.back = (0, len(expected.units))
         expected.truncating = True
         expected.durable = 0
         expected.leo = max(expected.leo, to)
         expected.starts.add(0)
-        self.manager.truncate_fully_and_start_at(partition, to)
+        log.truncate_fully_and_start_at(to)
+        self.manager.checkpoint_recovery_points()
         expected.deleted = 0
         self._starts_are_stored()
         expected.units = []

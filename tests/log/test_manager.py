@@ -229,10 +229,11 @@ def test_truncations_are_checkpointed(brokers: Brokers, tmp_path: Path) -> None:
     fill(log, 5)
     log.flush()
     manager.checkpoint_recovery_points()
-    manager.truncate_to({T0: 3, T1: 1})
+    log.truncate_to(3)
+    manager.checkpoint_recovery_points()
     assert (tmp_path / "a" / POINTS).read_text() == "0\n1\nt 0 3\n"
-    manager.truncate_fully_and_start_at(T0, 1)
-    manager.truncate_fully_and_start_at(T1, 1)
+    log.truncate_fully_and_start_at(1)
+    manager.checkpoint_recovery_points()
     assert (tmp_path / "a" / POINTS).read_text() == "0\n1\nt 0 1\n"
 
 
@@ -691,7 +692,8 @@ def test_a_truncation_lowers_the_stored_start(brokers: Brokers) -> None:
     manager = brokers.start()
     append(create(manager), *"abcd")
     delete_records(manager, 4)
-    manager.truncate_to({T0: 2})
+    manager.logs[T0].truncate_to(2)
+    manager.checkpoint_recovery_points()
     append(manager.logs[T0], *"efgh")
     brokers.crash(manager, to="b")
     log = brokers.start("b").logs[T0]

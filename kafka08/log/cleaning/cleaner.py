@@ -157,11 +157,7 @@ class LogCleaner:
         """
         file = OffsetCheckpoint(os.path.join(path, CLEANER_CHECKPOINT_FILE))
         recorded = file.read()
-        here = {
-            key: log
-            for key, log in list(self._logs.items())
-            if os.path.dirname(log.directory) == path
-        }
+        here = {key: log for key, log in list(self._logs.items()) if log.data_dir == path}
         self._checkpoints[path] = file
         self._cleaned[path] = {key: recorded[key] for key in recorded if key in here}
         if self._cleaned[path] != recorded:
@@ -189,15 +185,15 @@ class LogCleaner:
 
     def checkpoint(self, log: Log) -> int | None:
         """The checkpoint of a log; None if it has never been cleaned."""
-        return self._cleaned.get(os.path.dirname(log.directory), {}).get(log.topic_partition)
+        return self._cleaned.get(log.data_dir, {}).get(log.topic_partition)
 
     def _record(self, log: Log, offset: int | None) -> None:
         """Write a log's checkpoint; None removes it. Raises OSError."""
         self._note(log, offset)
-        self._write(os.path.dirname(log.directory))
+        self._write(log.data_dir)
 
     def _note(self, log: Log, offset: int | None) -> None:
-        path = os.path.dirname(log.directory)
+        path = log.data_dir
         with self._lock:
             known = self._cleaned[path]
             known.pop(log.topic_partition, None)
@@ -351,7 +347,7 @@ class LogCleaner:
             if is_valid():
                 self._failed(key, error)
                 if isinstance(error, OSError):
-                    return DiskFailure(os.path.dirname(log.directory), error)
+                    return DiskFailure(log.data_dir, error)
         finally:
             self._enter(key, State.IDLE)
         return None

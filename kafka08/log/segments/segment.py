@@ -142,10 +142,6 @@ class LogSegment:
             os.ftruncate(fd, position)
             raise
 
-    def fits(self, last_offset: int) -> bool:
-        """Whether ``last_offset`` relative to this segment's base fits an int32."""
-        return last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
-
     def should_roll(
         self, config: LogConfig, set_bytes: int, last_offset: int, now: int, newest: int
     ) -> bool:
@@ -159,7 +155,7 @@ class LogSegment:
             or age > config.segment_ms - self.jitter_ms
             or (config.compact and max(age, in_use) > config.max_compaction_lag_ms)
             or self.index.is_full
-            or not self.fits(last_offset)
+            or last_offset - self.base_offset > MAX_RELATIVE_OFFSET
         )
 
     # Read

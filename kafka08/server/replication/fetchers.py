@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
@@ -78,9 +77,7 @@ class _Position:
     def is_on(self, directories: Collection[str]) -> bool:
         """Whether the log is in one of these data directories (usually there are none)."""
         log = self.partition.log
-        if not directories or log is None:
-            return False
-        return os.path.dirname(log.directory) in directories
+        return bool(directories) and log is not None and log.data_dir in directories
 
 
 class FetcherStats:
@@ -271,7 +268,7 @@ class ReplicaFetcher(Loop):
             position.retry_at = self._clock.monotonic() + self._pause_after(error)
             log = position.partition.log
             if isinstance(error, OSError) and log is not None:
-                self._disk_failed([DiskFailure(os.path.dirname(log.directory), error)])
+                self._disk_failed([DiskFailure(log.data_dir, error)])
             elif isinstance(error, (KafkaError, OSError)):
                 logger.warning("Partition %s is set aside for a while: %s", key, error)
             else:

@@ -58,7 +58,7 @@ class HwCheckpoints:
         }
         for key, log in self._log_manager.logs.items():
             if key in self._recorded:
-                by_directory[os.path.dirname(log.directory)][key] = self._recorded[key]
+                by_directory[log.data_dir][key] = self._recorded[key]
         blocking = self._runtime.blocking
         return tried(
             (directory, partial(blocking, self._checkpoints[directory].write, offsets))

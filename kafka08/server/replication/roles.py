@@ -9,7 +9,6 @@ settings of new topics, which are read before anything is changed.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Protocol
@@ -259,7 +258,7 @@ class Roles:
         try:
             self._log_manager.delete_log(key)
         except OSError as error:
-            self.replicas.disk_failed([DiskFailure(os.path.dirname(log.directory), error)])
+            self.replicas.disk_failed([DiskFailure(log.data_dir, error)])
             raise
 
     def confirm_leaderships(

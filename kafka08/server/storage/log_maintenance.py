@@ -6,7 +6,6 @@ runtime's pool, so that an fsync does not block requests.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 
 from kafka08.log.disk import DiskFailure
@@ -96,7 +95,7 @@ class LogMaintenance:
             self._runtime.blocking(self._log_manager.flush, log, up_to)
             self._runtime.blocking(self.scrub.seal_rolled, log)
         except OSError as error:
-            self._disk_failed([DiskFailure(os.path.dirname(log.directory), error)])
+            self._disk_failed([DiskFailure(log.data_dir, error)])
 
     def _scrub_once(self) -> None:
         wait = self._scrubber.stopping.wait

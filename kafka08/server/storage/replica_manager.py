@@ -8,7 +8,6 @@ handed to their owner. Nothing in this module talks to ZooKeeper.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
@@ -256,7 +255,7 @@ class ReplicaManager:
         it is."""
         log, key = partition.log, partition.topic_partition
         if log is not None:
-            self.disk_failed([DiskFailure(os.path.dirname(log.directory), error)])
+            self.disk_failed([DiskFailure(log.data_dir, error)])
         if partition.log is None:
             failed = f"The data directory of {key} has failed: {error}"
             return caused(NotLeaderForPartitionError(failed), error)
@@ -318,7 +317,7 @@ class ReplicaManager:
         failures = self._runtime.blocking(self.log_manager.store_deletions, logs.values())
         self.disk_failed(failures)
         failed = {failure.directory for failure in failures}
-        return {key for key, log in logs.items() if os.path.dirname(log.directory) in failed}
+        return {key for key, log in logs.items() if log.data_dir in failed}
 
     def low_watermark(self, topic_partition: TopicPartition, live: Iterable[int]) -> int:
         """The lowest first offset of a partition led here on the ``live`` brokers; -1 if one has
@@ -375,7 +374,7 @@ class ReplicaManager:
             for key, partition in self.partitions.items()
             if len(partition.replicas) > 1
             and partition.log is not None
-            and os.path.dirname(partition.log.directory) in directories
+            and partition.log.data_dir in directories
         }
 
     def led_with_followers(self) -> list[Partition]:

@@ -408,7 +408,8 @@ class TestCheckpoint:
         log = self.filled(manager)
         assert manager.cleaner is not None and clean_once(manager.cleaner)
         assert recorded(tmp_path) == "0\n1\nt 0 4\n"
-        manager.truncate_to({KEY: 3})
+        log.truncate_to(3)
+        manager.checkpoint_recovery_points()
         assert recorded(tmp_path) == "0\n1\nt 0 3\n"
         put_keys(log, "bbbyz")
         assert clean_once(manager.cleaner)
@@ -422,7 +423,8 @@ class TestCheckpoint:
         manager = self.manager(tmp_path)
         log = self.filled(manager)
         assert manager.cleaner is not None and clean_once(manager.cleaner)
-        manager.truncate_fully_and_start_at(KEY, 2)
+        log.truncate_fully_and_start_at(2)
+        manager.checkpoint_recovery_points()
         assert recorded(tmp_path) == "0\n0\n"
         put_keys(log, "aaaax")
         assert clean_once(manager.cleaner)
@@ -445,9 +447,10 @@ class TestCheckpoint:
 
     def test_switched_off(self, tmp_path: Path) -> None:
         manager = self.manager(tmp_path, log_cleaner_enable="false")
-        self.filled(manager)
+        log = self.filled(manager)
         assert manager.cleaner is None
-        manager.truncate_to({KEY: 3})
+        log.truncate_to(3)
+        manager.checkpoint_recovery_points()
         manager.delete_log(KEY)
         manager.close()
         assert not (tmp_path / CHECKPOINT).exists()

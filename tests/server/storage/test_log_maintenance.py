@@ -98,7 +98,7 @@ def test_silent_producers_are_looked_for_every_ten_minutes(tasks: Tasks) -> None
 
 
 class RolledLog:
-    directory = "/d/t-0"
+    data_dir, directory = "/d", "/d/t-0"
 
     recovery_point = truncations = 0
 
