@@ -82,28 +82,15 @@ class MetadataCache:
         return (self.brokers if brokers is None else brokers).get(state.leader)
 
     def topic_metadata(
-        self, topic: str, brokers: Mapping[int, Broker] | None = None
+        self, topic: str, brokers: Mapping[int, Broker] | None = None, *, later: bool = False
     ) -> TopicMetadata:
-        """The wire form of a cached topic; dead replicas are left out as clients expect."""
+        """The wire form of a cached topic. In version 0 dead replicas are left out as clients
+        expect; ``later``, from 1 on, all are named, and those that are not live once more as
+        offline."""
         brokers = self.brokers if brokers is None else brokers
-        return TopicMetadata(
-            0,
-            topic,
-            [
-                _partition_metadata(state, brokers)
-                for _, state in sorted(self._topics[topic].items())
-            ],
-        )
-
-    def later_topic_metadata(
-        self, topic: str, brokers: Mapping[int, Broker] | None = None
-    ) -> TopicMetadata:
-        """The same for versions from 1 on: all replicas are named, and those that are not live
-        once more as offline."""
-        brokers = self.brokers if brokers is None else brokers
-        states = [state for _, state in sorted(self._topics[topic].items())]
-        partitions = [_later_partition_metadata(state, brokers) for state in states]
-        return TopicMetadata(0, topic, partitions, topic == OFFSETS_TOPIC)
+        made = _later_partition_metadata if later else _partition_metadata
+        partitions = [made(state, brokers) for _, state in sorted(self._topics[topic].items())]
+        return TopicMetadata(0, topic, partitions, later and topic == OFFSETS_TOPIC)
 
 
 def _later_partition_metadata(

@@ -55,14 +55,14 @@ class ElectLeadersApi:
             return [
                 TopicPartition(topic, each.partition)
                 for topic in self._cache.topics()
-                for each in self._cache.later_topic_metadata(topic).partitions
+                for each in self._cache.topic_metadata(topic, later=True).partitions
             ]
         return [TopicPartition(each.topic, p) for each in request.topics for p in each.partitions]
 
     def _state(self, key: TopicPartition) -> PartitionMetadata | None:
         if not self._cache.has_partition(*key):
             return None
-        partitions = self._cache.later_topic_metadata(key.topic).partitions
+        partitions = self._cache.topic_metadata(key.topic, later=True).partitions
         return next(each for each in partitions if each.partition == key.partition)
 
     def _code(self, key: TopicPartition) -> int:

@@ -21,10 +21,7 @@ librdkafka does by default.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kafka08.cluster.metadata_cache import MetadataCache
-from kafka08.common import Broker
 from kafka08.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.schemas import (
@@ -60,12 +57,11 @@ class MetadataApi:
         runtime: Runtime,
         cache: MetadataCache,
         creator: TopicCreator,
-        originals: Originals | None = None,
-        reachable: Reachable | None = None,
+        originals: Originals | None,
+        reachable: Reachable,
     ) -> None:
-        """``originals`` is needed for versions from 1 on. ``reachable``: by default the
-        brokers as the controller sent them."""
-        self._reachable = reachable or Reachable(cache)
+        """``originals`` is needed for versions from 1 on."""
+        self._reachable = reachable
         self._runtime = runtime
         self._cache = cache
         self._creator = creator
@@ -86,7 +82,7 @@ class MetadataApi:
         failures = RequestFailures()
         brokers = self._reachable.brokers()
         topics = [
-            self._known(name, version, brokers)
+            self._cache.topic_metadata(name, brokers, later=version > 0)
             if name in self._cache
             else self._missing(name, request.allow_auto_topic_creation, header, failures)
             for name in in_turns(self._runtime, names)
@@ -105,7 +101,7 @@ class MetadataApi:
         self, header: RequestHeader, topics: list[TopicMetadata]
     ) -> MetadataResponse | PaddedMetadataResponse:
         """The answer with these topics, and all brokers."""
-        brokers = self._brokers()
+        brokers = [BrokerEndpoint(*each) for each in self._reachable.brokers().values()]
         if header.api_version and not brokers:
             raise ConnectionClosed("no broker is known that the client can reach")
         later: tuple[()] | tuple[int, str | None, int] = ()
@@ -116,24 +112,17 @@ class MetadataApi:
         padding = _BROKER_PADDING * len(brokers) + _TOPIC_PADDING * len(topics)
         return PaddedMetadataResponse(brokers, topics, bytes(padding), *later)
 
-    def _brokers(self) -> list[BrokerEndpoint]:
-        return [BrokerEndpoint(*broker) for broker in self._reachable.brokers().values()]
-
-    def _known(self, topic: str, version: int, brokers: Mapping[int, Broker]) -> TopicMetadata:
-        if version == 0:
-            return self._cache.topic_metadata(topic, brokers)
-        return self._cache.later_topic_metadata(topic, brokers)
-
     def _missing(
         self, topic: str, may_create: bool, header: RequestHeader, failures: RequestFailures
     ) -> TopicMetadata:
+        later = header.api_version > 0
         try:
             found = (may_create and self._creator.create_on_demand(topic)) or (
-                header.api_version > 0 and self._creator.may_exist(topic)
+                later and self._creator.may_exist(topic)
             )
         except Exception as error:
             return TopicMetadata(failures.add(topic, error), topic, [])
         if topic in self._cache:
-            return self._known(topic, header.api_version, self._reachable.brokers())
+            return self._cache.topic_metadata(topic, self._reachable.brokers(), later=later)
         code = (LeaderNotAvailableError if found else UnknownTopicOrPartitionError).code
         return TopicMetadata(code, topic, [])
