@@ -97,11 +97,8 @@ class Partition:
         log = self._local_log()
         self._set_leader_state(state)
         self.leadership_start = log.log_end_offset
-        self.remote = {
-            broker_id: RemoteReplica(broker_id, now)
-            for broker_id in state.replicas
-            if broker_id != self.broker_id
-        }
+        others = (each for each in state.replicas if each != self.broker_id)
+        self.remote = {broker_id: RemoteReplica(now) for broker_id in others}
         return self.maybe_increment_leader_hw()
 
     def make_follower(self, state: PartitionStateInfo) -> None:

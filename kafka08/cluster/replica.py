@@ -15,10 +15,9 @@ class RemoteReplica:
     ``fetched_at`` is monotonic seconds.
     """
 
-    __slots__ = ("broker_id", "fetched_at", "first_offset", "log_end_offset")
+    __slots__ = ("fetched_at", "first_offset", "log_end_offset")
 
-    def __init__(self, broker_id: int, now: float) -> None:
-        self.broker_id = broker_id
+    def __init__(self, now: float) -> None:
         self.log_end_offset = UNKNOWN_OFFSET
         self.first_offset = UNKNOWN_OFFSET
         self.fetched_at = now

@@ -40,8 +40,8 @@ def parse_datetime(text: str) -> int:
             raise ValueError("it has another form")
         *numbers, fraction, zone = found.groups()
         moment = datetime.datetime(*map(int, numbers), tzinfo=_zone(zone))  # type: ignore[misc, arg-type]
-        millis = datetime.timedelta(milliseconds=int(fraction))
-        return _millis(moment - datetime.datetime.fromtimestamp(0, datetime.timezone.utc) + millis)
+        since = moment - datetime.datetime.fromtimestamp(0, datetime.timezone.utc)
+        return since // datetime.timedelta(milliseconds=1) + int(fraction)
     except (ValueError, OverflowError) as error:
         raise InvalidArgumentError(
             f"{text} is not a time like 2015-10-21T16:29:00.000 or 2015-10-21T16:29:00.000+02:00: "
@@ -67,10 +67,6 @@ def parse_duration(text: str) -> int:
     if millis > _MAX_MS:
         raise InvalidArgumentError(f"{text} is too long")
     return -millis if sign else millis
-
-
-def _millis(delta: datetime.timedelta) -> int:
-    return delta // datetime.timedelta(milliseconds=1)
 
 
 def parse_partitions(

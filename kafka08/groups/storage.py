@@ -119,7 +119,7 @@ class GroupStorage:
         """The stored offsets by partition; partitions without any are left out."""
         wanted = list(partitions)
         in_zookeeper = self._fetch_from_zookeeper(group, wanted)
-        in_kafka = self._fetch_from_kafka(group, wanted)
+        in_kafka = _stored(partial(self._coordinator, group), group, wanted)
         found = {
             tp: CommittedOffsets(in_zookeeper.get(tp), in_kafka.get(tp))
             for tp in dict.fromkeys(wanted)
@@ -135,11 +135,6 @@ class GroupStorage:
         return {
             tp: stored[tp].offset for tp in partitions if tp in stored and stored[tp].offset >= 0
         }
-
-    def _fetch_from_kafka(
-        self, group: str, partitions: list[TopicPartition]
-    ) -> dict[TopicPartition, int]:
-        return _stored(partial(self._coordinator, group), group, partitions)
 
     def groups(self) -> set[str]:
         """Every group with offsets in Kafka or coordinated members. Brokers are asked for them; if

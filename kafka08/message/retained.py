@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 
 from kafka08.message import records
-from kafka08.message.batch import LOG_APPEND_TIME, encode_batch, header_of
+from kafka08.message.batch import encode_batch, header_of
 from kafka08.message.compression import NONE, compress
 from kafka08.message.entry import (
-    ATTRIBUTES_AT,
     BATCH,
     TIMED,
     BytesLike,
     codec_of,
     encode_entry,
+    is_stamped,
     key_and_value,
     magic_of,
     offset_and_stop,
@@ -84,7 +84,7 @@ def _wrapper(entry: BytesLike, goes: Goes) -> bytes | None:
     data = b"".join(kept)
     last = base + offset_and_stop(kept[-1], 0)[0]
     codec = codec_of(entry)
-    stamped = bool(entry[ATTRIBUTES_AT] & LOG_APPEND_TIME)
+    stamped = is_stamped(entry, 0)
     time = time_of(entry, 0) if stamped else newest_time(data, 0, len(data))[0]
     packed = compress(codec, data, magic=TIMED)
     return encode_entry(None, packed, last, codec, timestamp=time, stamped=stamped)

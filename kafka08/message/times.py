@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from kafka08.errors import KafkaError
 from kafka08.message import records
-from kafka08.message.batch import LOG_APPEND_TIME, NO_TIMESTAMP, RECORDS_AT, header_of
+from kafka08.message.batch import NO_TIMESTAMP, RECORDS_AT, header_of
 from kafka08.message.compression import MAX_INFLATED, NONE
 from kafka08.message.entry import (
-    ATTRIBUTES_AT,
     BATCH,
     BytesLike,
     codec_of,
+    is_stamped,
     magic_of,
     offset_and_stop,
     time_of,
@@ -128,7 +128,7 @@ def _first_in(
         return None
     at = 0
     timestamp = time_of(buffer, position)
-    if not buffer[position + ATTRIBUTES_AT] & LOG_APPEND_TIME:
+    if not is_stamped(buffer, position):
         if newest_time(data, 0, end)[0] < time:
             return None
         at, _ = _first_entry(data, 0, end, time)

@@ -36,11 +36,7 @@ from kafka08.protocol.schemas import RequestHeader
 from kafka08.security.mechanisms import LoginRefusedError, Side
 
 LOGIN_APIS: Apis = {key: APIS[key] for key in (SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE)}
-OWN_VERSIONS = [
-    ServedVersions(SASL_HANDSHAKE, 0, 1),
-    ServedVersions(API_VERSIONS, 0, 3),
-    ServedVersions(SASL_AUTHENTICATE, 0, 1),
-]
+OWN_VERSIONS = [ServedVersions(api.key, 0, api.last) for api in LOGIN_APIS.values()]
 
 _DECODER = RequestDecoder(LOGIN_APIS)
 _KEYS = {key.to_bytes(2, "big") for key in LOGIN_APIS}

@@ -187,9 +187,7 @@ class Server:
             acceptor = _Acceptor(sock, accept, partial(self._limits.wait, listener.name))
             acceptor.start()
             self._acceptors.append(acceptor)
-        self._tasks = [gevent.spawn(self._notice_ends)]
-        if self._logins or any(listener.tls is not None for listener, _ in self._sockets):
-            self._tasks.append(gevent.spawn(self._end_half_open))
+        self._tasks = [gevent.spawn(self._look)]
         if self._idle > 0:
             self._tasks.append(gevent.spawn(self._reap))
         for (listener, _), port in zip(self._sockets, self.ports, strict=True):
@@ -306,24 +304,20 @@ class Server:
         elif isinstance(error, Exception):
             processor_logger.error("Closing socket for %s because of error", host, exc_info=error)
 
-    def _notice_ends(self) -> None:
-        """Check for peers that have closed: a connection whose request waits is not read from."""
+    def _look(self) -> None:
+        """Check for peers that have closed: a connection whose request waits is not read from.
+        Close connections whose peers are not admitted in time, however much they send."""
         while True:
             gevent.sleep(_LOOK_SECONDS)
             self._failures.flush()
+            for late in self._half_open.check():
+                processor_logger.debug("No handshake or login in time from %s", late.address)
             waiting = {each.fileno(): each for each in self._connections if each.peer.wake}
             poll = select.poll()
             for descriptor in waiting:
                 poll.register(descriptor, _HUNG_UP)
             for descriptor, _ in poll.poll(0):
                 waiting[descriptor].peer.end()
-
-    def _end_half_open(self) -> None:
-        """Close connections whose peers are not admitted in time, however much they send."""
-        while True:
-            gevent.sleep(_LOOK_SECONDS)
-            for late in self._half_open.check():
-                processor_logger.debug("No handshake or login in time from %s", late.address)
 
     def _reap(self) -> None:
         while True:

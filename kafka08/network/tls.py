@@ -24,12 +24,8 @@ from kafka08.settings.tls import SslSettings
 
 logger = logging.getLogger("kafka.network.Tls")
 
-NONE, REQUESTED, REQUIRED = ("none", "requested", "required")
-_VERIFY = {
-    NONE: ssl.CERT_NONE,
-    REQUESTED: ssl.CERT_OPTIONAL,
-    REQUIRED: ssl.CERT_REQUIRED,
-}
+NONE = "none"
+_VERIFY = {NONE: ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _PEM, _JKS = b"-----BEGIN ", b"\xfe\xed\xfe\xed"
 _CONVERT = "keytool -importkeystore -srckeystore {path} -destkeystore new.p12 -deststoretype pkcs12"

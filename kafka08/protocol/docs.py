@@ -126,7 +126,7 @@ def _lines() -> Iterator[str]:
     yield "\n## Request header\n"
     for header in (s.RequestHeader, s.AnonymousHeader, s.FlexibleHeader):
         yield from _schema(header, range(1))
-    for api in sorted(APIS.values(), key=_key):
+    for api in sorted(APIS.values()):
         yield from _api(api)
     yield "## JoinGroup of 0.8.2.2\n"
     yield from _schema(g.JoinGroupStubRequest, range(1))
@@ -134,10 +134,6 @@ def _lines() -> Iterator[str]:
     yield "## Records of `__consumer_offsets`\n"
     yield from _schema(s.OffsetKey, range(1))
     yield from _schema(s.OffsetValue, range(1))
-
-
-def _key(api: Api) -> int:
-    return api.key
 
 
 def _originals() -> Iterator[str]:

@@ -156,8 +156,5 @@ def _tokens(text: str, key: str, form: re.Pattern[str]) -> Iterator[tuple[str, b
 
 def _character(found: re.Match[str]) -> str:
     escape = found[1]
-    return (
-        chr(int(escape, 8))
-        if escape.isdigit() and int(escape[0]) < 8
-        else _NAMED.get(escape, escape)
-    )
+    is_octal = escape.isdigit() and int(escape[0]) < 8
+    return chr(int(escape, 8)) if is_octal else _NAMED.get(escape, escape)

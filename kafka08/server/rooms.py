@@ -59,7 +59,7 @@ class Rooms:
             listening.connector,
             quotas.mutations,
         )
-        self.groups = ConsumerGroups(config, runtime, zk, storage.replicas, view, view.originals)
+        self.groups = ConsumerGroups(config, runtime, zk, storage.replicas, view)
         self.server = listening.bind()
         self.access = AccessControl(config, runtime, zk, listening.logins, self.server.end_sessions)
         self.endpoints = listening.listeners.announced(self.server.ports)

@@ -8,13 +8,13 @@ from kafka08.cluster.replica import UNKNOWN_OFFSET, RemoteReplica
 
 
 def test_the_log_end_is_unknown_until_the_follower_fetches() -> None:
-    replica = RemoteReplica(2, 17.5)
-    assert (replica.broker_id, replica.log_end_offset, replica.fetched_at) == (2, -1, 17.5)
+    replica = RemoteReplica(17.5)
+    assert (replica.log_end_offset, replica.fetched_at) == (-1, 17.5)
     assert replica.log_end_offset == UNKNOWN_OFFSET
     replica.log_end_offset = 9
-    assert RemoteReplica(2, 18.0).log_end_offset == UNKNOWN_OFFSET
+    assert RemoteReplica(18.0).log_end_offset == UNKNOWN_OFFSET
 
 
 def test_a_misspelt_field_is_an_error() -> None:
     with pytest.raises(AttributeError):
-        RemoteReplica(2, 0.0).leo = 1  # type: ignore[attr-defined]
+        RemoteReplica(0.0).leo = 1  # type: ignore[attr-defined]

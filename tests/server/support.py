@@ -173,7 +173,7 @@ class Rig:
         )
         view.rig, view.originals = self, None
         self.creator = view.creator
-        groups = ConsumerGroups(config, runtime, zk, storage.replicas, view, None)
+        groups = ConsumerGroups(config, runtime, zk, storage.replicas, view)
         self.groups, self.offsets, self.members = groups.coordinator, groups.offsets, groups.members
         self.replication = Replication(
             config, runtime, zk, storage, view, fetchers, self, controller

@@ -209,16 +209,13 @@ class DescribeConfigsApi:
         self, header: RequestHeader, request: a.DescribeConfigsRequest
     ) -> a.DescribeConfigsResponse:
         extras = request.include_synonyms, request.include_documentation
-        return a.DescribeConfigsResponse(
-            0,
-            [
-                self._describe(asked, ConfigSelection(asked[2], *extras))
-                for asked in request.resources
-            ],
-        )
+        found = [
+            self._describe(kind, name, ConfigSelection(keys, *extras))
+            for kind, name, keys in request.resources
+        ]
+        return a.DescribeConfigsResponse(0, found)
 
-    def _describe(self, asked: a.DescribedResource, wanted: ConfigSelection) -> a.ResourceConfig:
-        kind, name, _ = asked
+    def _describe(self, kind: int, name: str, wanted: ConfigSelection) -> a.ResourceConfig:
         entries: list[a.ConfigEntry] = []
         if kind == a.BROKER_RESOURCE:
             outcome = tried(name, lambda: entries.extend(self._of_broker(name, wanted)))

@@ -255,10 +255,9 @@ class ConsumerMetadataApi:
         cache: MetadataCache,
         creator: TopicCreator,
         num_partitions: int,
-        reachable: Reachable | None = None,
+        reachable: Reachable,
     ) -> None:
-        """``reachable``: as for MetadataApi."""
-        self._reachable = reachable or Reachable(cache)
+        self._reachable = reachable
         self._cache = cache
         self._creator = creator
         self._num_partitions = num_partitions

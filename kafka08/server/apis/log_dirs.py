@@ -6,9 +6,6 @@ lags behind itself, which is what the offset lag would show.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-
 from kafka08.common import TopicPartition
 from kafka08.errors import NO_ERROR, LaterCode
 from kafka08.log.manager import LogManager
@@ -26,15 +23,19 @@ class DescribeLogDirsApi:
     def handle(
         self, header: RequestHeader, request: a.DescribeLogDirsRequest
     ) -> a.DescribeLogDirsResponse:
-        wanted = None if request.topics is None else _named(request.topics)
+        wanted = None
+        if request.topics is not None:
+            wanted = {
+                TopicPartition(topic, n) for topic, numbers in request.topics for n in numbers
+            }
         found: dict[str, dict[str, list[a.LogDirPartition]]] = {
             path: {} for path in self._logs.log_dirs
         }
         for tp, log in sorted(self._logs.logs.items()):
-            path = os.path.dirname(log.directory)
-            if path in found and (wanted is None or tp in wanted):
+            topics = found.get(log.data_dir)
+            if topics is not None and (wanted is None or tp in wanted):
                 partition = a.LogDirPartition(tp.partition, log.size, 0, False)
-                found[path].setdefault(tp.topic, []).append(partition)
+                topics.setdefault(tp.topic, []).append(partition)
         dirs = [
             a.LogDir(NO_ERROR, path, [a.LogDirTopic(*item) for item in topics.items()])
             for path, topics in found.items()
@@ -48,7 +49,3 @@ class DescribeLogDirsApi:
         return a.DescribeLogDirsResponse(
             0, [a.LogDir(code, path, []) for path in self._logs.log_dirs]
         )
-
-
-def _named(topics: Iterable[a.LogDirsTopic]) -> set[TopicPartition]:
-    return {TopicPartition(topic, number) for topic, numbers in topics for number in numbers}

@@ -7,7 +7,6 @@ the cluster: partitions that an original leads are not for clients that use late
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from kafka08.errors import NO_ERROR, LaterCode
 from kafka08.network.server import ConnectionClosed
@@ -46,7 +45,8 @@ class ApiVersionsApi:
         if isinstance(request, UnsupportedApiVersionsRequest):
             return ApiVersionsResponse(LaterCode.UNSUPPORTED_VERSION, self._own)
         software = (request.client_software_name, request.client_software_version)
-        if header.api_version >= _FIRST_WITH_SOFTWARE and not _are_valid(software):
+        is_valid = all(map(_SOFTWARE.fullmatch, software))
+        if header.api_version >= _FIRST_WITH_SOFTWARE and not is_valid:
             return self.failure(header, request, LaterCode.INVALID_REQUEST)
         return ApiVersionsResponse(NO_ERROR, self._served)
 
@@ -88,7 +88,3 @@ def _versions_of(served: Apis) -> list[ServedVersions]:
     return [
         ServedVersions(api.key, 0, api.last) for api in served.values() if api.key != API_VERSIONS
     ]
-
-
-def _are_valid(names: Iterable[str]) -> bool:
-    return all(_SOFTWARE.fullmatch(name) for name in names)

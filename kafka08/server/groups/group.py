@@ -294,8 +294,8 @@ def restored(group_id: str, partition: int, record: GroupRecord) -> Group:
             stored.rebalance_timeout_ms,
             (Strategy(record.protocol or "", bytes(stored.subscription)),),
             knows_id=True,
+            assignment=bytes(stored.assignment),
         )
-        member.assignment = bytes(stored.assignment)
         group.add(member, record.protocol_type)
     if group.members:
         group.state = STABLE

@@ -13,7 +13,6 @@ from kafka08.server.apis.groups import (
     OffsetFetchApi,
     stubs,
 )
-from kafka08.server.cluster_view.originals import Originals
 from kafka08.server.cluster_view.room import ClusterView
 from kafka08.server.groups.coordinator import GroupCoordinator
 from kafka08.server.groups.offset_manager import OffsetManager
@@ -28,7 +27,7 @@ from zk.client import ZkClient
 
 
 class ConsumerGroups(Room):
-    """``originals``: whether brokers of 0.8.2.2 must be able to read what is stored."""
+    """``view`` also says whether brokers of 0.8.2.2 must be able to read what is stored."""
 
     def __init__(
         self,
@@ -37,7 +36,6 @@ class ConsumerGroups(Room):
         zk: ZkClient,
         replicas: ReplicaManager,
         view: ClusterView,
-        originals: Originals | None,
     ) -> None:
         self._config = config
         self._runtime = runtime
@@ -45,7 +43,7 @@ class ConsumerGroups(Room):
         self._view = view
         self.coordinator = GroupCoordinator(config, runtime.clock)
         self.offsets = OffsetManager(config, runtime, replicas, self.coordinator)
-        self.members = GroupRequests(runtime, self.coordinator, self.offsets, originals)
+        self.members = GroupRequests(runtime, self.coordinator, self.offsets, view.originals)
 
     def handlers(self) -> list[Handler]:
         config, runtime, zk, view = self._config, self._runtime, self._zk, self._view

@@ -49,11 +49,7 @@ class QuotaNodes:
         entity = _entity(path)
         if entity is None:
             return
-        try:
-            config = entity_configs.fetch(self._zk, path)
-        except MalformedNodeError as error:
-            logger.error("Ignoring the quotas of %s: %s", path, error)
-            config = {}
+        config = fetched(self._zk, path, "quotas", logger)
         names = (PRODUCER_RATE, CONSUMER_RATE, PERCENTAGE)
         rates = [rate_of(path, config, name) for name in names]
         self._throttle.set_rates(entity, *rates)
@@ -84,11 +80,7 @@ class IpNodes:
 
     def changed(self, path: str) -> None:
         """Read ``ips/ADDRESS`` again. Raises ZkError."""
-        try:
-            config = entity_configs.fetch(self._zk, path)
-        except MalformedNodeError as error:
-            ip_logger.error("Ignoring the quota of %s: %s", path, error)
-            config = {}
+        config = fetched(self._zk, path, "quota", ip_logger)
         rate = rate_of(path, config, CREATION_RATE)
         name = path.partition("/")[2]
         self._limits.set_rate(None if name == entities.DEFAULT else name, rate)
@@ -98,6 +90,16 @@ class IpNodes:
         elif path in self._known:
             ip_logger.info("Quota of %s: none", path)
             self._known.discard(path)
+
+
+def fetched(zk: ZkClient, path: str, what: str, log: logging.Logger) -> dict[str, str]:
+    """The settings of an entity. If its node is malformed, the log names ``what`` is ignored, and
+    there are none. Raises ZkError."""
+    try:
+        return entity_configs.fetch(zk, path)
+    except MalformedNodeError as error:
+        log.error("Ignoring the %s of %s: %s", what, path, error)
+        return {}
 
 
 def rate_of(path: str, config: Mapping[str, str], name: str) -> float | None:

@@ -15,12 +15,11 @@ from kafka08.common import TopicPartition
 from kafka08.protocol.schemas import FetchPartitionResponse
 from kafka08.runtime import Clock
 from kafka08.security.rates import Bucket
-from kafka08.server.quotas.quota_nodes import rate_of
+from kafka08.server.quotas.quota_nodes import fetched, rate_of
 from kafka08.server.storage.replica_manager import ReplicaManager
 from kafka08.settings.dynamic import DynamicBrokerSettings
-from zk import entities, entity_configs
+from zk import entities
 from zk.client import ZkClient
-from zk.znodes import MalformedNodeError
 
 DEFAULT_BROKER = f"{entities.BROKERS}/{entities.DEFAULT}"
 
@@ -104,7 +103,8 @@ class ReplicationQuotas:
 
     def load(self) -> None:
         """Read the rates. Raises ZkError."""
-        own, common = self._fetched(self._own), self._fetched(DEFAULT_BROKER)
+        own = fetched(self._zk, self._own, "settings", logger)
+        common = fetched(self._zk, DEFAULT_BROKER, "settings", logger)
         for attribute, quota in (
             ("leader_replication_throttled_rate", self.leader),
             ("follower_replication_throttled_rate", self.follower),
@@ -121,10 +121,3 @@ class ReplicationQuotas:
                 "Rates of replication: %s bytes/s as leader, %s bytes/s as follower",
                 self.leader.rate or "no", self.follower.rate or "no",
             )  # fmt: skip
-
-    def _fetched(self, path: str) -> dict[str, str]:
-        try:
-            return entity_configs.fetch(self._zk, path)
-        except MalformedNodeError as error:
-            logger.error("Ignoring the settings of %s: %s", path, error)
-            return {}

@@ -87,7 +87,7 @@ class Planner:
                 try:
                     if self._is_candidate(segment):
                         each = _Candidate(segment.last_modified_ms, log, segment, following)
-                        by_directory.setdefault(os.path.dirname(log.directory), []).append(each)
+                        by_directory.setdefault(log.data_dir, []).append(each)
                 except (OSError, KafkaError, ValueError):
                     continue  # cut, replaced or deleted meanwhile
         self._forget_all_but(alive)
@@ -159,15 +159,10 @@ class Planner:
         missing = stop - start
         if missing <= 0:
             return None
-        if following is None and missing < STRETCH_BYTES:
-            enough = missing >= IDLE_BYTES and self._is_idle(segment)
-        else:
-            enough = True
-        return (
-            SegmentToRebuild(log, segment, start, min(stop, start + LONGEST_BYTES))
-            if enough
-            else None
-        )
+        is_short = following is None and missing < STRETCH_BYTES
+        if is_short and (missing < IDLE_BYTES or not self._is_idle(segment)):
+            return None
+        return SegmentToRebuild(log, segment, start, min(stop, start + LONGEST_BYTES))
 
     def _stop(self, log: Log, segment: LogSegment, following: LogSegment | None) -> int:
         """Where the entries end that consumers may see."""

@@ -8,7 +8,6 @@ do. Fetches of consumers read rebuilt entries instead of the stored ones
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Protocol
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
 from kafka08.log.child_process import ChildProcess
+from kafka08.log.disk import is_shortage
 from kafka08.log.log import Log
 from kafka08.log.segments.names import rebuilt_paths, remove_rebuilt
 from kafka08.runtime import Loop, Runtime
@@ -29,9 +29,6 @@ PAUSE_S = 10.0
 POLL_S = 0.1
 # This many stretches for one process, which takes a tenth of a second to start.
 MOST_AT_ONCE = 8
-_SHORTAGES = (
-    errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM,
-)  # fmt: skip
 
 logger = logging.getLogger("kafka.server.RebuildTasks")
 
@@ -140,7 +137,7 @@ class RebuildTasks(Loop):
 
     def _failed(self, given_up: list[SegmentToRebuild], error: Exception) -> None:
         """Give up on segments, unless the failure was a shortage that may end."""
-        full = isinstance(error, OSError) and error.errno in _SHORTAGES
+        full = is_shortage(error)
         for log, segment, _, _ in given_up:
             logger.warning("Cannot rebuild messages of %s for consumers: %s", segment.path, error)
             if self._has(log, segment):
