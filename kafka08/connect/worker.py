@@ -7,6 +7,7 @@ the tasks.
 from __future__ import annotations
 
 import logging
+import math
 import sys
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -187,16 +188,14 @@ class Worker:
         given = with_prefix(self._properties, "producer.")
         return {**PRODUCER, **given, SERVERS: self.config.bootstrap_servers}
 
-    def wait(self, timeout: float | None = None) -> bool:
+    def wait(self, timeout: float = math.inf) -> bool:
         """Wait until all tasks have ended; False after ``timeout`` seconds."""
-        deadline = None if timeout is None else self._runtime.clock.monotonic() + timeout
+        deadline = self._runtime.clock.monotonic() + timeout
         while not all(runner.done for runner in self._runners):
-            left = 1.0
-            if deadline is not None:
-                left = min(left, deadline - self._runtime.clock.monotonic())
-                if left <= 0:
-                    return False
-            self._changed.wait(left)
+            left = deadline - self._runtime.clock.monotonic()
+            if left <= 0:
+                return False
+            self._changed.wait(min(left, 1.0))
             self._changed.clear()
         return True
 

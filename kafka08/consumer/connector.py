@@ -174,20 +174,17 @@ class ConsumerConnector(Closing):
             self._registration = ConsumerRegistration({})
 
     def _new_streams(
-        self,
-        topic: str | None,
-        count: int,
-        key_decoder: Decoder | str | None,
-        value_decoder: Decoder | str | None,
+        self, topic: str | None, count: int, *decoders: Decoder | str | None
     ) -> list[KafkaStream]:
-        """One for each thread; ``topic`` None is that of a filter."""
+        """One for each thread. ``topic`` None: a filter's; ``decoders``: of key and value."""
+        key_decoder, value_decoder = map(self._decoder, decoders)
         made = []
         for thread in thread_ids(self.consumer_id, count):
             stream = KafkaStream(
                 self._runtime.queue(self.config.queued_max_message_chunks),
                 timeout_ms=self.config.consumer_timeout_ms,
-                key_decoder=self._decoder(key_decoder),
-                value_decoder=self._decoder(value_decoder),
+                key_decoder=key_decoder,
+                value_decoder=value_decoder,
                 commit_handed_out=self.config.commit_handed_out,
                 meter=self._metrics.messages,
             )
