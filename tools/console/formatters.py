@@ -42,10 +42,15 @@ class DefaultMessageFormatter:
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        self._print_timestamp = is_true(properties, "print.timestamp")
-        self._print_partition = is_true(properties, "print.partition")
-        self._print_offset = is_true(properties, "print.offset")
-        self._print_headers = is_true(properties, "print.headers")
+        before: dict[str, Callable[[Message], bytes]] = {
+            "timestamp": _timestamp,
+            "partition": lambda message: b"Partition:%d" % message.partition,
+            "offset": lambda message: b"Offset:%d" % message.offset,
+            "headers": self._headers,
+        }
+        self._before = [
+            show for name, show in before.items() if is_true(properties, f"print.{name}")
+        ]
         self._print_key = is_true(properties, "print.key")
         self._print_value = is_true(properties, "print.value", "true")
         self._key_separator = properties.get("key.separator", "\t").encode()
@@ -59,28 +64,19 @@ class DefaultMessageFormatter:
     def write_message(
         self, message: Message, key: bytes | None, value: bytes | None, output: BinaryIO
     ) -> None:
-        found = []
-        if self._print_timestamp:
-            found.append(_timestamp(message))
-        if self._print_partition:
-            found.append(b"Partition:%d" % message.partition)
-        if self._print_offset:
-            found.append(b"Offset:%d" % message.offset)
-        if self._print_headers:
-            found.append(self._headers(message) or b"NO_HEADERS")
-        self._write(found + self._shown(key, value), output)
+        before = [show(message) for show in self._before]
+        self._write(before + self._shown(key, value), output)
 
     def _shown(self, key: bytes | None, value: bytes | None) -> list[bytes]:
         wanted = ((self._print_key, key), (self._print_value, value))
         return [self._null if data is None else data for shown, data in wanted if shown]
 
     def _headers(self, message: Message) -> bytes:
-        return self._headers_separator.join(
-            [
-                name.encode() + b":" + (self._null if value is None else value)
-                for name, value in message.headers
-            ]
-        )
+        listed = [
+            name.encode() + b":" + (self._null if value is None else value)
+            for name, value in message.headers
+        ]
+        return self._headers_separator.join(listed) or b"NO_HEADERS"
 
     def _write(self, parts: list[bytes], output: BinaryIO) -> None:
         if parts:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from kafka08 import admin
 from kafka08.client.admin import AdminNotServedError
@@ -19,12 +19,13 @@ from kafka08.topics.topics import PartitionDescription, TopicDescription, Topics
 from tools.options import Arguments
 from zk import znodes
 
-PARTITION_FILTERS = (
-    "under-replicated-partitions",
-    "unavailable-partitions",
-    "under-min-isr-partitions",
-    "at-min-isr-partitions",
-)
+PARTITION_FILTERS: dict[str, Callable[[PartitionDescription, TopicDescription], bool]] = {
+    "under-replicated-partitions": lambda each, topic: each.under_replicated,
+    "unavailable-partitions": lambda each, topic: not each.available,
+    "under-min-isr-partitions": lambda each, topic: len(each.isr) < topic.min_isr,
+    "at-min-isr-partitions": lambda each, topic: len(each.isr) == topic.min_isr,
+}
+"""Options of describe, and which partitions they show."""
 _ADVICE = "Use --zookeeper instead."
 
 
@@ -207,21 +208,10 @@ def print_topic(args: Arguments, topic: str, view: TopicDescription) -> None:
     if not filters_partitions(args) and (view.own or not overrides_only):
         _print_header(topic, view)
     if not overrides_only:
+        shows = [shown for option, shown in PARTITION_FILTERS.items() if args.has(option)]
         for partition in view.partitions:
-            if _is_selected(args, partition, view):
+            if all(shown(partition, view) for shown in shows):
                 _print_partition(topic, partition)
-
-
-def _is_selected(args: Arguments, partition: PartitionDescription, view: TopicDescription) -> bool:
-    if args.has("under-replicated-partitions"):
-        return partition.under_replicated
-    if args.has("unavailable-partitions"):
-        return not partition.available
-    if args.has("under-min-isr-partitions"):
-        return len(partition.isr) < view.min_isr
-    if args.has("at-min-isr-partitions"):
-        return len(partition.isr) == view.min_isr
-    return True
 
 
 def _print_header(topic: str, view: TopicDescription) -> None:
