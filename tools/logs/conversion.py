@@ -383,7 +383,8 @@ def commit(log_path: str) -> None:
     bases = _converted(directory)
     _rename_to_swap(directory, bases)
     for base in bases:
-        log, index = _files(directory, base)
+        log = _log_path(directory, base)
+        index = index_path(log)
         unlink_if_there(index)
         sync_directory(directory)  # no index at all is better than the old one
         os.replace(log + SWAP_SUFFIX, log)
@@ -408,7 +409,7 @@ def settle(directory: str) -> None:
 
 def _rename_to_swap(directory: str, bases: list[int]) -> None:
     for base in reversed(bases):
-        log, _ = _files(directory, base)
+        log = _log_path(directory, base)
         with suppress(FileNotFoundError):
             os.replace(log + CONVERTED_SUFFIX, log + SWAP_SUFFIX)
     sync_directory(directory)
@@ -418,11 +419,6 @@ def _converted(directory: str) -> list[int]:
     """Bases of the segments with ``.converted`` files, ascending."""
     names = [name for name in os.listdir(directory) if name.endswith(CONVERTED_SUFFIX)]
     return sorted({int(name.partition(".")[0]) for name in names})
-
-
-def _files(directory: str, base: int) -> tuple[str, str]:
-    log_path = _log_path(directory, base)
-    return log_path, index_path(log_path)
 
 
 def _log_path(directory: str, base: int) -> str:

@@ -314,16 +314,12 @@ def old_settings(given: Mapping[str, str]) -> dict[str, str]:
 # --- the sources
 
 
-def _limit(args: Arguments) -> int:
-    """Messages under way at once: what the original's queues hold."""
-    limit: int = args.value("queue.size") * args.value("num.producers")
+def _window(mirror: Mirror, args: Arguments) -> Window:
+    """As many messages may be under way at once as the original's queues hold."""
+    limit = args.value("queue.size") * args.value("num.producers")
     if limit < 1:
         raise ConfigError(f"queue.size has value {args.value('queue.size')}: not at least 1.")
-    return limit
-
-
-def _skip_failed(args: Arguments) -> bool:
-    return str(args.value("abort.on.send.failure")).lower() == "false"
+    return mirror.window(limit, str(args.value("abort.on.send.failure")).lower() == "false")
 
 
 def _add_source(
@@ -333,7 +329,7 @@ def _add_source(
         given["auto.commit.interval.ms"] = str(args.value("offset.commit.interval.ms"))
     # Without commits a mirror that restarts would start over.
     config = ConsumerConfig.from_properties({**given, "auto.commit.enable": "true"})
-    window = mirror.window(_limit(args), _skip_failed(args))
+    window = _window(mirror, args)
 
     def settle() -> None:
         # At the end ``Mirror.close`` has waited.
@@ -358,7 +354,7 @@ def _add_modern_source(
     if args.has("offset.commit.interval.ms"):
         interval = args.value("offset.commit.interval.ms")
     for _ in range(args.value("num.streams")):
-        window = mirror.window(_limit(args), _skip_failed(args))
+        window = _window(mirror, args)
         reader = ModernReader(given, topics, window, commit_interval_ms=int(interval))
         mirror.add_source(reader)
         mirror.add_readers([reader], window)
