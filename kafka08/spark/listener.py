@@ -28,6 +28,7 @@ from kafka08.consumer.group import zookeeper_session
 from kafka08.consumer.offset_store import OffsetStore
 from kafka08.errors import ConfigError
 from kafka08.spark.structured.source_plan import from_json
+from zk.client import ZkClient
 from zk.registry import live_brokers
 
 logger = logging.getLogger("kafka08.spark.listener")
@@ -74,7 +75,7 @@ class GroupOffsetsListener(StreamingQueryListener):
         self._config = ConsumerConfig.from_properties(given)
         self._names = frozenset(names)
         self._lock = threading.Lock()
-        self._store: _Store | None = None
+        self._opened: tuple[OffsetStore, ZkClient] | None = None
         self._commit = commit or self._store_offsets
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
@@ -103,35 +104,22 @@ class GroupOffsetsListener(StreamingQueryListener):
 
     def _store_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
         with self._lock:
-            if self._store is None:
-                self._store = _Store(self._config)
-            self._store.commit(offsets)
+            if self._opened is None:
+                runtime = runtime_for(self._config)
+                zk = zookeeper_session(self._config, runtime)
+                brokers = partial(live_brokers, zk, self._config.security_protocol)
+                self._opened = OffsetStore(self._config, zk, brokers, runtime=runtime), zk
+            if not self._opened[0].commit(offsets, self._config.offsets_commit_max_retries):
+                raise OSError("no coordinator took them")
 
     def close(self) -> None:
         """Disconnect; a later batch connects again."""
         with self._lock:
-            store, self._store = self._store, None
-        if store is not None:
+            opened, self._opened = self._opened, None
+        if opened is not None:
+            store, zk = opened
             store.close()
-
-
-class _Store:
-    """The group's offsets over connections of its own."""
-
-    def __init__(self, config: ConsumerConfig) -> None:
-        self._tries = config.offsets_commit_max_retries
-        runtime = runtime_for(config)
-        self._zk = zookeeper_session(config, runtime)
-        brokers = partial(live_brokers, self._zk, config.security_protocol)
-        self._store = OffsetStore(config, self._zk, brokers, runtime=runtime)
-
-    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        if not self._store.commit(offsets, self._tries):
-            raise OSError("no coordinator took them")
-
-    def close(self) -> None:
-        self._store.close()
-        self._zk.close()
+            zk.close()
 
 
 def _offsets(text: str | None) -> dict[TopicPartition, int]:

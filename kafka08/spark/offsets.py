@@ -13,7 +13,7 @@ from functools import partial
 
 from kafka08.client import log_offsets
 from kafka08.client.cluster import ClusterClient
-from kafka08.client.requests import Call
+from kafka08.client.requests import Call, flatten
 from kafka08.client.retry import Retry
 from kafka08.client.routing import Answers, ask_leaders, by_leader
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition
@@ -91,7 +91,7 @@ class LogOffsetReader:
         def ask() -> list[TopicPartition]:
             nonlocal question, proofs
             answer = self._cluster.refresh(question)
-            found = _partitions_in(answer, wanted)
+            found = sorted(tp for tp in flatten(answer.topics) if not wanted or tp.topic in wanted)
             missing = set(lacks(found))
             if answer.brokers and not missing:
                 return found
@@ -204,17 +204,6 @@ class LogOffsetReader:
             again=self._log,
             refresh=lambda: self._cluster.refresh(sorted({tp.topic for tp in missing})),
         )
-
-
-def _partitions_in(
-    answer: schemas.MetadataResponse, wanted: Collection[str]
-) -> list[TopicPartition]:
-    return sorted(
-        TopicPartition(topic.topic, each.partition)
-        for topic in answer.topics
-        if not wanted or topic.topic in wanted
-        for each in topic.partitions
-    )
 
 
 def _raise_unless_unknown(answer: schemas.MetadataResponse) -> None:
