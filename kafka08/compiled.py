@@ -73,10 +73,11 @@ def build() -> Path:
     CalledProcessError (no compiler, no Python headers)."""
     if importlib.util.find_spec("mypyc") is None:
         raise ImportError("mypyc is not installed")
+    sources = [module.replace(".", os.sep) + ".py" for module in MODULES]
     target = Path(builds.directory())
     with tempfile.TemporaryDirectory(prefix="kafka08-build-") as scratch:
         subprocess.run(
-            [sys.executable, "-c", _BUILDER, scratch, *_sources()],
+            [sys.executable, "-c", _BUILDER, scratch, *sources],
             cwd=Path(__file__).resolve().parents[1],
             check=True,
             capture_output=True,
@@ -118,10 +119,6 @@ command.run()
 """
 
 
-def _sources() -> list[str]:
-    return [module.replace(".", os.sep) + ".py" for module in MODULES]
-
-
 def obstacle() -> str:
     """The needs of a build that this machine lacks, except Python packages; may be empty."""
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
@@ -149,7 +146,7 @@ def main(argv: Sequence[str]) -> int:
     if reason:
         print(f"Nothing is compiled, the broker runs from its Python sources: {reason}.")
         return 1
-    print(f"{len(_sources())} modules are compiled.")
+    print(f"{len(MODULES)} modules are compiled.")
     return 0
 
 

@@ -9,13 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafka08.errors import ConfigError
-from kafka08.settings.listeners import (
-    OWN_PREFIX,
-    Listeners,
-    ListenerSettings,
-    own_settings,
-    resolve,
-)
+from kafka08.settings.listeners import OWN_PREFIX, ListenerSettings, own_settings
 from kafka08.settings.settings import (
     CODEC,
     DOUBLE,
@@ -49,7 +43,7 @@ AUTHORIZERS = (
 )
 
 
-class BrokerConfig(SslSettings, ZooKeeperSecurity):
+class BrokerConfig(SslSettings, ZooKeeperSecurity, ListenerSettings):
     """The settings of server.properties, resolved and checked. Raises ConfigError."""
 
     broker_id: int = dotted(
@@ -678,24 +672,6 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity):
         own = own_settings(properties)
         config = super().from_properties(properties)
         return config.replace(listener_name=own) if own else config
-
-    def resolved_listeners(self) -> Listeners:
-        """The listeners. Raises ConfigError."""
-        is_set = self.advertised_host_name != self.host_name, self.advertised_port != self.port
-        old = self.listeners is None
-        return resolve(
-            ListenerSettings(
-                self.listeners,
-                self.advertised_listeners,
-                self.listener_security_protocol_map,
-                self.inter_broker_listener_name,
-                self.security_inter_broker_protocol,
-                self.host_name,
-                self.port,
-                self.advertised_host_name if old or is_set[0] else None,
-                self.advertised_port if old or is_set[1] else None,
-            )
-        )
 
     @property
     def writes_csv_metrics(self) -> bool:

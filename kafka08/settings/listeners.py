@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka08.common import PLAINTEXT, PROTOCOLS, Endpoint, bare
 from kafka08.errors import ConfigError
+from kafka08.settings.settings import Settings
 
 _LISTENER = re.compile(
     r"([A-Za-z0-9_.-]+)://(?:\[([0-9A-Fa-f:.%]*)\]|([^\[\]/:@]*)):(-?[0-9]{1,9})"
@@ -23,20 +24,6 @@ OWN_PREFIX = "listener.name."
 LISTENERS, ADVERTISED = "listeners", "advertised.listeners"
 _MAP = "listener.security.protocol.map"
 _BY_NAME, _BY_PROTOCOL = "inter.broker.listener.name", "security.inter.broker.protocol"
-
-
-class ListenerSettings(NamedTuple):
-    """The settings as the file has them; None for one that it does not have."""
-
-    listeners: str | None
-    advertised: str | None
-    protocols: str | None
-    inter_broker_name: str | None
-    inter_broker_protocol: str | None
-    host_name: str | None
-    port: int
-    advertised_host: str | None
-    advertised_port: int | None
 
 
 class Listeners(NamedTuple):
@@ -70,6 +57,32 @@ class Listeners(NamedTuple):
         return tuple(
             each._replace(port=each.port or port_of[each.listener]) for each in self.advertised
         )
+
+
+class ListenerSettings(Settings):
+    """The settings that are read here, which BrokerConfig declares."""
+
+    listeners: str | None
+    advertised_listeners: str | None
+    listener_security_protocol_map: str | None
+    inter_broker_listener_name: str | None
+    security_inter_broker_protocol: str | None
+    host_name: str | None
+    port: int
+    advertised_host_name: str | None
+    advertised_port: int
+
+    def resolved_listeners(self) -> Listeners:
+        """The listeners as the settings have them together. Raises ConfigError."""
+        protocols = {name: name for name in PROTOCOLS}
+        if self.listener_security_protocol_map is not None:
+            protocols = parse_protocols(self.listener_security_protocol_map)
+        bound = _bound(self, protocols)
+        told = _advertised(self, protocols, bound)
+        for each in told:
+            if each.listener not in {one.listener for one in bound}:
+                raise ConfigError(f"{ADVERTISED} has {each}, and {LISTENERS} has no such listener.")
+        return Listeners(bound, told, _inter_broker(self, told))
 
 
 def own_settings(properties: Mapping[str, str]) -> dict[str, dict[str, str]]:
@@ -116,19 +129,6 @@ def parse_protocols(text: str) -> dict[str, str]:
     return protocols
 
 
-def resolve(settings: ListenerSettings) -> Listeners:
-    """The listeners as the settings have them together. Raises ConfigError."""
-    protocols = {name: name for name in PROTOCOLS}
-    if settings.protocols is not None:
-        protocols = parse_protocols(settings.protocols)
-    bound = _bound(settings, protocols)
-    told = _advertised(settings, protocols, bound)
-    for each in told:
-        if each.listener not in {one.listener for one in bound}:
-            raise ConfigError(f"{ADVERTISED} has {each}, and {LISTENERS} has no such listener.")
-    return Listeners(bound, told, _inter_broker(settings, told))
-
-
 def _bound(settings: ListenerSettings, protocols: Mapping[str, str]) -> tuple[Endpoint, ...]:
     if settings.listeners is None:
         return (Endpoint(PLAINTEXT, PLAINTEXT, settings.host_name or "", settings.port),)
@@ -140,25 +140,24 @@ def _bound(settings: ListenerSettings, protocols: Mapping[str, str]) -> tuple[En
 def _advertised(
     settings: ListenerSettings, protocols: Mapping[str, str], bound: tuple[Endpoint, ...]
 ) -> tuple[Endpoint, ...]:
-    if settings.advertised is not None:
-        told = parse_listeners(ADVERTISED, settings.advertised, protocols)
+    if settings.advertised_listeners is not None:
+        told = parse_listeners(ADVERTISED, settings.advertised_listeners, protocols)
         for each in told:
             if each.host in EVERY_INTERFACE[1:]:
                 raise ConfigError(f"{ADVERTISED} has {each}, to which no client can connect.")
         return told
-    return tuple(
-        each._replace(
-            host=each.host if settings.advertised_host is None else bare(settings.advertised_host),
-            port=each.port if settings.advertised_port is None else settings.advertised_port,
-        )
-        if each.listener == PLAINTEXT
-        else each
-        for each in bound
-    )
+    host, port = settings.advertised_host_name, settings.advertised_port
+    changes: dict[str, Any] = {}
+    # Beside ``listeners`` the two count only if they are set.
+    if host is not None and (settings.listeners is None or host != settings.host_name):
+        changes["host"] = bare(host)
+    if settings.listeners is None or port != settings.port:
+        changes["port"] = port
+    return tuple(each._replace(**changes) if each.listener == PLAINTEXT else each for each in bound)
 
 
 def _inter_broker(settings: ListenerSettings, told: tuple[Endpoint, ...]) -> Endpoint:
-    name, protocol = settings.inter_broker_name, settings.inter_broker_protocol
+    name, protocol = settings.inter_broker_listener_name, settings.security_inter_broker_protocol
     if name is not None and protocol is not None:
         raise ConfigError(f"Only one of {_BY_NAME} and {_BY_PROTOCOL} may be set.")
     if protocol is not None and protocol not in PROTOCOLS:
