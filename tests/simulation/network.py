@@ -23,7 +23,8 @@ from tests.simulation.scheduler import SECOND, Scheduler, SimulatedTask
 WINDOW = 64 * 1024
 """So many bytes at most are under way or not read, in each direction of a connection."""
 _FASTEST, _SLOWEST = 50, 2_000
-_MOST_PIECES = 3
+_IN_PIECES = 0.25
+_MOST_CUTS = 2
 _FIRST_RETRY_SECONDS = 1.0
 
 
@@ -49,7 +50,7 @@ class Direction:
         self.on_end: Callable[[], object] | None = None
         self.name = name
         self._network = network
-        self._way = (source, target)
+        self._link = network.link(source, target)
         self._queue: deque[Callable[[], object]] = deque()  # what is under way, in order
         self._last = 0  # when the last of it arrives
 
@@ -61,7 +62,10 @@ class Direction:
         """Send bytes, of which there must be ``room``."""
         rng = self._network.scheduler.rng
         self.under_way += len(data)
-        cuts = sorted(rng.randrange(len(data) + 1) for _ in range(rng.randrange(_MOST_PIECES)))
+        if rng.random() >= _IN_PIECES:
+            self._send(partial(self._arrive, data))
+            return
+        cuts = sorted(rng.randrange(len(data) + 1) for _ in range(rng.randint(1, _MOST_CUTS)))
         for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
             if start < end:
                 self._send(partial(self._arrive, data[start:end]))
@@ -80,7 +84,7 @@ class Direction:
 
     def _move(self) -> None:
         """Have the first of the queue arrive in a while; called once for each."""
-        link = self._network.link(*self._way)
+        link = self._link
         if link.is_down:
             link.held.append(self._move)
             return
@@ -90,7 +94,7 @@ class Direction:
         scheduler.at(self._last, self._reach)
 
     def _reach(self) -> None:
-        link = self._network.link(*self._way)
+        link = self._link
         if link.is_down:  # since it was sent
             link.held.append(self._move)
         else:
@@ -120,10 +124,11 @@ class Direction:
         self._wake(self.writers)
 
     def _wake(self, tasks: list[SimulatedTask]) -> None:
-        waiting = list(tasks)
-        tasks.clear()
-        for task in waiting:
-            self._network.scheduler.wake(task)
+        if tasks:
+            waiting = list(tasks)
+            tasks.clear()
+            for task in waiting:
+                self._network.scheduler.wake(task)
 
 
 class SimulatedSocket:
@@ -253,7 +258,10 @@ class SimulatedNetwork:
         self._live: list[SimulatedConnection] = []
 
     def link(self, source: str, target: str) -> Link:
-        return self._links.setdefault((source, target), Link())
+        way = (source, target)
+        if way not in self._links:
+            self._links[way] = Link()
+        return self._links[way]
 
     # Listening and connecting
 

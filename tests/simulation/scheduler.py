@@ -25,6 +25,8 @@ SECOND = 1_000_000
 """Times are whole microseconds since the start of the run."""
 STEP = 10
 _SHOWN = 200
+_HASHED = 500
+"""So many lines at once."""
 
 
 class ProcessKilled(BaseException):
@@ -44,21 +46,27 @@ class Trace:
     with each line."""
 
     def __init__(self, tell: Callable[[str], object] | None = None) -> None:
-        self.lines = 0
         self.last: deque[str] = deque(maxlen=_SHOWN)
         self._hash = blake2b(digest_size=8)
+        self._unhashed: list[str] = []
         self._tell = tell
 
     def add(self, now: int, who: str, what: str) -> None:
         line = f"{now / SECOND:12.6f} {who}: {what}"
-        self.lines += 1
         self.last.append(line)
-        self._hash.update(line.encode())
+        self._unhashed.append(line)
+        if len(self._unhashed) >= _HASHED:
+            self._add_to_hash()
         if self._tell is not None:
             self._tell(line)
 
+    def _add_to_hash(self) -> None:
+        self._hash.update("\n".join([*self._unhashed, ""]).encode())
+        self._unhashed.clear()
+
     @property
     def hash(self) -> str:
+        self._add_to_hash()
         return self._hash.hexdigest()
 
 
@@ -131,13 +139,14 @@ class SimulatedTask:
         self.joiners: list[SimulatedTask] = []
         self.timed_out = False
         self.greenlet: Any = greenlet.greenlet(run)
+        self._text = f"{process.name}/{name}#{number}"
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait for the end; False if ``timeout`` seconds passed first."""
         return self.process.scheduler.join(self, timeout)
 
     def __str__(self) -> str:
-        return f"{self.process.name}/{self.name}#{self.number}"
+        return self._text
 
 
 def _look_away(task: SimulatedTask | None) -> None: ...
@@ -258,7 +267,11 @@ class Scheduler:
         """From now on they can run, or once their process is not paused."""
         for task in tasks:
             held = task.process.held
-            insort(self._ready if held is None else held, task, key=_number)
+            places = self._ready if held is None else held
+            if places and places[-1].number > task.number:
+                insort(places, task, key=_number)
+            else:
+                places.append(task)
 
     def hold(self, process: Process) -> list[SimulatedTask]:
         """Take those that can run from a process."""
@@ -324,17 +337,22 @@ class Scheduler:
 
     def step(self, until: int | None = None) -> bool:
         """One step of one task, or of time, at most ``until`` then; False if nothing can happen."""
-        self._unwind()
-        self._fire()
-        if not self._ready:
+        if self._unburied:
+            self._unwind()
+        if self._timers and self._timers[0][0] <= self.now:
+            self._fire()
+        ready = self._ready
+        if not ready:
             return self._move_on(until)
-        self.current = task = self._ready.pop(self.rng.randrange(len(self._ready)))
+        task = ready.pop(self.rng.randrange(len(ready)) if len(ready) > 1 else 0)
+        self.current = task
         self.steps += 1
         self.trace.add(self.now, str(task), "runs")
         self.now += STEP
         task.greenlet.switch()
         self.current = None
-        self._unwind()
+        if self._unburied:
+            self._unwind()
         if self._error is not None:
             error, self._error = self._error, None
             raise error

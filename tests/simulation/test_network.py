@@ -148,7 +148,7 @@ def test_bytes_keep_their_order_over_a_break() -> None:
 
 def test_a_cut_comes_in_the_middle_of_what_is_under_way() -> None:
     lengths: set[int] = set()
-    for seed in range(30):
+    for seed in range(90):
         got = bytearray()
 
         def serve(sock: SimulatedSocket, got: bytearray = got) -> None:

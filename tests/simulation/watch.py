@@ -16,13 +16,18 @@ from tests.simulation.world import SimulatedWorld
 
 
 class Shown(NamedTuple):
-    """A replica at one moment."""
+    """A replica at one moment. ``led_epoch``: the leader epoch in which it leads, None if it does
+    not."""
 
-    is_leader: bool
-    leader_epoch: int
+    led_epoch: int | None
     high_watermark: int
     first_offset: int
     log_end_offset: int
+
+
+# A partition, and Shown as a plain tuple: one is made at every step.
+_Seen = tuple[Partition | None, tuple[int | None, int, int, int] | None]
+_NOTHING: _Seen = (None, None)
 
 
 class Watchman:
@@ -39,7 +44,7 @@ class Watchman:
         self.exempt: set[int] = set()
         self._world = world
         self._brokers = {each.host: each for each in world.brokers.values()}
-        self._shown: dict[str, dict[TopicPartition, tuple[Partition, Shown]]] = {}
+        self._seen: dict[str, dict[TopicPartition, _Seen]] = {}
         self._history = world.sessions.history
 
     def look(self, task: SimulatedTask | None) -> None:
@@ -55,31 +60,34 @@ class Watchman:
         replicas = broker.replicas
         if replicas is None:
             return
-        # Of what is there now alone: a log that nobody uses any more closes its files.
-        before, self._shown[broker.host] = self._shown.get(broker.host, {}), {}
+        seen = self._seen.setdefault(broker.host, {})
+        if not seen.keys() <= replicas.partitions.keys():
+            # Of what is there now alone: a log that nobody uses any more closes its files.
+            for name in list(seen.keys() - replicas.partitions.keys()):
+                del seen[name]
         for name, partition in replicas.partitions.items():
             log = partition.log
             if log is None:
+                seen.pop(name, None)
                 continue
-            now = Shown(
-                partition.is_leader,
-                partition.leader_epoch,
+            now = (
+                partition.leader_epoch if partition.is_leader else None,
                 partition.high_watermark,
                 log.first_offset,
                 log.log_end_offset,
             )
-            self._shown[broker.host][name] = partition, now
-            known, shown = before.get(name, (None, None))
-            if known is not partition or now != shown:
-                self._compare(broker, name, shown if known is partition else None, now)
+            known, before = seen.get(name, _NOTHING)
+            if now != before or known is not partition:
+                seen[name] = partition, now
+                shown = None if before is None or known is not partition else Shown(*before)
+                self._compare(broker, name, shown, Shown(*now))
 
     def _compare(
         self, broker: SimulatedBroker, name: TopicPartition, before: Shown | None, now: Shown
     ) -> None:
         who = f"{name} on {broker.host}"
         assert now.high_watermark <= now.log_end_offset, f"{who} is beyond its end: {now}"
-        is_same = before is not None and before.is_leader and now.is_leader
-        if is_same and before is not None and before.leader_epoch == now.leader_epoch:
+        if before is not None and before.led_epoch == now.led_epoch is not None:
             goes_back = (
                 now.high_watermark < before.high_watermark or now.first_offset < before.first_offset
             )
