@@ -1,8 +1,9 @@
 """Faults of one line, planted into production code, that the simulation must find.
 
-``python -m tests.simulation.mutations [NAME ...]`` runs each in a process of its own, on one seed
-after the other until a check fails, and prints a row of the table in docs/faults.md. The exit
-status is 1 if one was not found.
+``python -m tests.simulation.mutations [NAME ...]`` runs each in processes of its own, on one seed
+after the other until a check fails, and prints the table in docs/faults.md. They take turns: the
+next runs are those of the one with the fewest faults so far. With ``--table FILE`` the rows are
+kept there, and another command goes on with it. The exit status is 1 if one was not found.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import argparse
 import importlib.util
 import logging
 import os
-import re
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,8 +21,9 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import NamedTuple
 
+from tests.simulation.mutation_table import MutationTable, Row, row_of, said
+
 ROOT = Path(__file__).parents[2]
-_SHOWN = 80
 
 
 class Mutation(NamedTuple):
@@ -332,61 +334,85 @@ def plant(mutation: Mutation) -> None:
 # Searching
 
 
-def _search(name: str, faults: int, seed: int) -> int:
-    """In a process that has not imported production code: plant it, and run until it is found."""
-    plant(MUTATIONS[name])
+def _search(row: Row, runs: int) -> Row:
+    """In a process that has not imported production code: plant it, and make so many runs, or until
+    it is found. Prints the row after each."""
+    plant(MUTATIONS[row.name])
     from tests.simulation import plan as plans
     from tests.simulation.trials import attempt
 
     logging.disable(logging.CRITICAL)
-    spent = 0
-    while spent < faults:
-        trial = attempt(plans.draw(seed))
-        spent += sum(trial.faults.values())
+    for _ in range(runs):
+        trial = attempt(plans.draw(row.seed))
+        spent = row.spent + sum(trial.faults.values())
         if trial.failure:
-            print(_row(name, str(spent), str(seed), _said(trial.reason)), flush=True)
-            return 0
-        seed += 1
-    print(_row(name, f"not in {spent}", "", ""), flush=True)
-    return 1
+            row = row._replace(spent=spent, said=said(trial.reason) or "an error")
+        else:
+            row = row._replace(spent=spent, seed=row.seed + 1)
+        print(row, flush=True)
+        if row.is_found:
+            break
+    return row
 
 
-def _said(reason: str) -> str:
-    """The beginning of what a check said, without the names of the errors around it."""
-    said = re.sub(r"""^.*?(?:AssertionError|Stalled)\(["'\\]*""", "", reason).rstrip("\"')")
-    said = said.replace("\\", "").replace("|", "/")
-    return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
-
-
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _searches(names: Sequence[str], faults: int, seed: int) -> Iterator[int]:
-    """Their exit statuses."""
+def _rows(row: Row, runs: int) -> Iterator[Row]:
+    """Those that ``_search`` prints in a process of its own."""
     environment = {**os.environ, "KAFKA08_INTERPRETED": "1", "PYTHONHASHSEED": "0"}
-    for name in names:
-        command = [sys.executable, "-m", "tests.simulation.mutations", "--here", name]
-        command += ["--faults", str(faults), "--seed", str(seed)]
-        yield subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    command = [sys.executable, "-m", "tests.simulation.mutations", row.name]
+    command += ["--here", str(row.spent), "--seed", str(row.seed), "--runs", str(runs)]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if found := row_of(line):
+                yield found
+    if process.returncode:
+        raise RuntimeError(f"the search for {row.name} ended with {process.returncode}")
+
+
+def _spent_minutes() -> float:
+    """Of the processor, by the processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (used.ru_utime + used.ru_stime) / 60
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.simulation.mutations")
+    options = _parser().parse_args(argv)
+    names = options.names or list(MUTATIONS)
+    unknown = [name for name in names if name not in MUTATIONS]
+    if unknown:
+        raise SystemExit(f"unknown: {', '.join(unknown)}")
+    if options.here is not None:
+        _search(Row(names[0], options.here, options.seed), options.runs)
+        return 0
+    table = MutationTable(list(MUTATIONS), options.table)
+    while _spent_minutes() < options.minutes:
+        name = table.least_searched(names, options.faults)
+        if name is None:
+            break
+        for row in _rows(table.rows.get(name, Row(name, 0, options.seed)), options.runs):
+            table.put(row)
+            print(row, flush=True)
+    print(table)
+    found = [name for name in names if name in table.rows and table.rows[name].is_found]
+    return 0 if len(found) == len(names) else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.simulation.mutations", description=__doc__
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help="all without one")
     parser.add_argument("--faults", type=int, default=2000, help="give a mutation up after these")
     parser.add_argument("--seed", type=int, default=1, help="of the first run")
-    parser.add_argument("--here", action="store_true", help="one mutation, in this process")
-    options = parser.parse_args(argv)
-    unknown = [name for name in options.names if name not in MUTATIONS]
-    if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}")
-    if options.here:
-        (name,) = options.names
-        return _search(name, options.faults, options.seed)
-    print(_row("Fault", "Found after faults", "Seed", "As"))
-    print(_row("---", "---:", "---:", "---"), flush=True)
-    return max(_searches(options.names or list(MUTATIONS), options.faults, options.seed))
+    parser.add_argument("--runs", type=int, default=4, help="of one before it is another's turn")
+    parser.add_argument(
+        "--minutes", type=float, default=float("inf"), help="of the processor, for all"
+    )
+    parser.add_argument("--table", type=Path, help="the rows until now, and from now on")
+    parser.add_argument("--here", type=int, metavar="SPENT", help="one of them in this process")
+    return parser
 
 
 if __name__ == "__main__":

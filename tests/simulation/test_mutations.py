@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.simulation import mutations
+from tests.simulation.mutation_table import Row
 from tests.simulation.mutations import MUTATIONS, Finder, Mutation, main, plant
 
 ELECTION = MUTATIONS["epoch-not-raised-at-an-election"]
@@ -44,7 +48,24 @@ def test_a_module_that_is_imported_already_is_refused() -> None:
         plant(ELECTION)
 
 
-def test_unknown_names_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(SystemExit, match="no-such-fault"):
         main(["no-such-fault"])
-    assert "no-such-fault" in capsys.readouterr().err
+
+
+def test_processes_take_turns_until_all_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = list(MUTATIONS)[:2]
+
+    def rows(row: Row, runs: int) -> Iterator[Row]:
+        yield row._replace(spent=row.spent + 60, seed=row.seed + 1)
+        if row.spent or row.name == names[0]:
+            yield row._replace(spent=row.spent + 90, said="lost")
+
+    monkeypatch.setattr(mutations, "_rows", rows)
+    assert main([*names, "--table", str(tmp_path / "table")]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-2:] == [str(Row(names[0], 90, 1, "lost")), str(Row(names[1], 150, 2, "lost"))]
+    assert main([*names, "--table", str(tmp_path / "table")]) == 0
+    assert main([*names, "--minutes", "0"]) == 1
