@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from tests.simulation import plan as plans
 from tests.simulation.plan import Plan
 from tests.simulation.run import repeat_command
-from tests.simulation.shrink import Shrinking
+from tests.simulation.shrink import TRIALS, Shrinking
 from tests.simulation.trials import Trial, attempt
 
 _SEEDS = 1_000_000
@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
         report.add(trial)
         print(line_of(trial), flush=True)
         if trial.failure:
-            _explain(trial)
+            _explain(trial, options.tries)
     print(report)
     return 1 if report.violations else 0
 
@@ -51,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--minutes", type=float, help="begin no run after this time")
     parser.add_argument("--seed", type=int, help=f"below {_SEEDS:,} (a new one)")
     parser.add_argument("--brokers", type=int, help="of each run (the seed picks)")
+    parser.add_argument("--tries", type=int, default=TRIALS, help="to make a failure shorter")
     parser.add_argument("--machine", type=int, default=0, help="the number of this one, from 0")
     parser.add_argument("--machines", type=int, default=1, help="that share the seed")
     return parser
@@ -74,10 +75,10 @@ def line_of(trial: Trial) -> str:
     return f"{run}, {trial.outcome.acknowledged} acknowledged, {trial.outcome.hash}"
 
 
-def _explain(trial: Trial) -> None:
+def _explain(trial: Trial, tries: int) -> None:
     """Print how the failure is repeated, and what is left of it."""
     print(f"  {repeat_command(trial.plan)}", flush=True)
-    smallest = Shrinking(trial, attempt).shrink(trial.clients)
+    smallest = Shrinking(trial, attempt, tries).shrink(trial.clients)
     kinds = ", ".join(f"{count} {name}" for name, count in sorted(smallest.faults.items()))
     print(f"  with {kinds or 'no fault'}: {smallest.reason}")
     print(f"  {repeat_command(smallest.plan)} --trace", flush=True)

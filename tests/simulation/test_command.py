@@ -65,6 +65,11 @@ def test_no_run_begins_after_the_time(plans: list[Plan], monkeypatch: pytest.Mon
     assert len(plans) == 7
 
 
+def test_the_tries_to_make_a_failure_shorter_can_be_few(plans: list[Plan]) -> None:
+    command.main(["--faults", "60", "--seed", "2", "--brokers", "3", "--tries", "3"])
+    assert len(plans) == 1 + 3
+
+
 def test_a_failure_is_made_shorter_and_the_status_says_so(
     plans: list[Plan], capsys: pytest.CaptureFixture[str]
 ) -> None:
