@@ -82,6 +82,10 @@ class Nemesis:
             self._lasting.append(_Lasting(fault, until, members, undo))
         self._down.clear()
 
+    def pass_until(self, end: float) -> None:
+        """Wait until ``time.monotonic()`` is ``end``, and undo what is due meanwhile."""
+        self._pass_time(lambda: time.monotonic() >= end)
+
     def heal(self) -> None:
         """Undo everything at once."""
         while self._lasting:

@@ -18,6 +18,7 @@ from integration.faults.idempotent import IdempotentProducer, JavaProducer, Libr
 from integration.faults.load import Leaders, Producer, Reader, Task, read_to_end
 from integration.faults.nemesis import ZOOKEEPER, Nemesis
 from integration.faults.replicas import difference
+from integration.faults.scenario import Scenario
 from integration.faults.stalls import Stalls, longest
 
 TOPIC = "ledger"
@@ -49,7 +50,8 @@ AnyProducer: TypeAlias = "Producer | IdempotentProducer"
 
 class Options(NamedTuple):
     """``broken`` runs every broker by the launcher of integration.faults.broken. ``idempotent``:
-    the producers are those of librdkafka and Java, and nothing may be stored twice."""
+    the producers are those of librdkafka and Java, and nothing may be stored twice. ``scenario``:
+    its faults instead of drawn ones."""
 
     faults: int
     seed: int
@@ -61,6 +63,20 @@ class Options(NamedTuple):
     broken: bool = False
     stop_early: bool = False
     idempotent: bool = False
+    scenario: Scenario | None = None
+
+
+def options_of(scenario: Scenario, directory: Path) -> Options:
+    """Of a run of ``scenario``."""
+    return Options(
+        len(scenario.moments),
+        0,
+        directory,
+        brokers=scenario.brokers,
+        partitions=scenario.partitions,
+        producers=scenario.producers,
+        scenario=scenario,
+    )
 
 
 class Outcome(NamedTuple):
@@ -242,6 +258,13 @@ class Run:
 
     def _carry_out(self, nemesis: Nemesis) -> None:
         options = self._options
+        if options.scenario is not None:
+            begun = time.monotonic()
+            for moment in options.scenario.moments:
+                nemesis.pass_until(begun + moment.at)
+                nemesis.carry_out(moment.fault)
+            nemesis.pass_until(begun + options.scenario.seconds)
+            return
         faults = plan.draw(
             options.seed,
             options.brokers,

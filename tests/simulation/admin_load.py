@@ -3,6 +3,8 @@ and first offsets; and topics of its own, which it makes and deletes again and a
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kafka08 import admin
 from kafka08.common import TopicPartition
 from kafka08.errors import NO_ERROR
@@ -40,6 +42,8 @@ MADE = ("made1", "made2")
 _MOST_PARTITIONS = 4
 _WAIT_MS = 1_000
 _METADATA_VERSION = 7
+_CREATION, _LEGACY_CREATION = 4, 1
+"""The last versions of CreateTopics."""
 _SETTINGS = (
     ("segment.bytes", ("1000", "2000", "4000")),
     ("min.insync.replicas", ("1", "2")),
@@ -55,7 +59,7 @@ class Admin(WireClient):
     def __init__(self, seat: Seat) -> None:
         super().__init__(seat)
         self._session: ZkClient | None = None
-        self._acts = (
+        self._acts: tuple[Callable[[], None], ...] = (
             self._create,
             self._create,
             self._fill,
@@ -68,10 +72,13 @@ class Admin(WireClient):
             self._move,
             self._configure,
         )
+        if seat.is_legacy:
+            self._acts = self._create, self._delete, self._grow, self._move, self._move
+        self._last_creation = _LEGACY_CREATION if seat.is_legacy else _CREATION
 
     @property
     def _brokers(self) -> list[int]:
-        return list(range(1, len(self.hosts) + 1))
+        return [int(host.removeprefix("broker")) for host in self.hosts]
 
     def work(self) -> None:
         self.runtime.sleep(2 * self.rng.random())
@@ -105,7 +112,8 @@ class Admin(WireClient):
     def _create(self) -> None:
         factor = min(2, len(self.hosts))
         topic = NewTopic(self._made(), self.rng.randint(1, 2), factor, [], [])
-        self.call(self.any_host(), CreateTopicsRequest([topic], _WAIT_MS), self.rng.randrange(5))
+        version = self.rng.randint(0, self._last_creation)
+        self.call(self.any_host(), CreateTopicsRequest([topic], _WAIT_MS), version)
 
     def _delete(self) -> None:
         self.call(self.any_host(), DeleteTopicsRequest([self._made()], _WAIT_MS), 0)

@@ -11,6 +11,7 @@ from kafka08.common import TopicPartition
 from kafka08.log.directory import parse_log_name
 from kafka08.log.log import Log
 from kafka08.message.scan import iter_entries
+from kafka08.message.sets import iter_messages
 from tests.simulation.broker import SimulatedBroker
 from tests.simulation.world import SimulatedWorld
 from zk import znodes
@@ -75,16 +76,44 @@ def is_replicated(world: SimulatedWorld) -> bool:
     """Whether the replicas of each partition have the same log, which must be so soon after the
     last append. Raises AssertionError if logs that end at the same offset differ."""
     for key, replicas in assignments(world).items():
-        there = [world.brokers[each].log_manager.logs.get(key) for each in replicas]
+        hosts = [world.brokers[each] for each in replicas]
+        there = [each.log_manager.logs.get(key) for each in hosts if not each.is_gone]
         logs = [log for log in there if log is not None]
         if len(logs) < len(there):
             return False
         if len({log.log_end_offset for log in logs}) > 1:
             return False
         start = max(log.log_start_offset for log in logs)
-        found = [{at: data for at, data in entries(log).items() if at >= start} for log in logs]
+        kept = _newest if logs[0].config.compact else entries
+        found = [{at: what for at, what in kept(log).items() if at >= start} for log in logs]
         assert all(each == found[0] for each in found), f"the replicas of {key} differ"
     return True
+
+
+def _contents(log: Log) -> Mapping[int, object]:
+    """The contents in which two replicas are equal at each offset. Those of a compacted log have
+    entries of their own with the same messages."""
+    return _messages(log) if log.config.compact else entries(log)
+
+
+def _messages(log: Log) -> dict[int, tuple[bytes | None, bytes | None]]:
+    """The key and value of each message of a log by its offset."""
+    return {
+        message.offset: (message.key, message.value)
+        for entry in entries(log).values()
+        for message in iter_messages(entry)
+    }
+
+
+def _newest(log: Log) -> dict[int, object]:
+    """The last message of each key of a compacted log, and those without a key. One that deletes
+    its key may be gone."""
+    newest = {key: at for at, (key, _) in _messages(log).items()}
+    return {
+        at: (key, value)
+        for at, (key, value) in _messages(log).items()
+        if value is not None and (key is None or newest[key] == at)
+    }
 
 
 def undeleted(world: SimulatedWorld, topic: str, starts: Mapping[int, int]) -> Iterator[str]:
@@ -101,21 +130,21 @@ def check_agreement(world: SimulatedWorld) -> None:
     """Each two replicas that are there have the same below their high watermarks. Raises
     AssertionError."""
     for key in assignments(world):
-        known: dict[int, bytes] = {}
+        known: dict[int, object] = {}
         for broker in world.brokers.values():
             for at, data in _committed(broker, key).items():
                 other = known.setdefault(at, data)
                 assert data == other, f"{key}: {broker.host} has another entry at {at}"
 
 
-def _committed(broker: SimulatedBroker, key: TopicPartition) -> dict[int, bytes]:
-    """The entries below the high watermark that a broker knows."""
+def _committed(broker: SimulatedBroker, key: TopicPartition) -> dict[int, object]:
+    """The contents below the high watermark that a broker knows."""
     replicas = None if broker.runtime.is_dead else broker.replicas
     partition = None if replicas is None else replicas.partitions.get(key)
     if partition is None or partition.log is None:
         return {}
     until = partition.high_watermark
-    return {at: data for at, data in entries(partition.log).items() if at < until}
+    return {at: what for at, what in _contents(partition.log).items() if at < until}
 
 
 # Remains
@@ -126,22 +155,32 @@ def leftovers(world: SimulatedWorld) -> list[str]:
     and moves, in a cluster whose brokers have all started. None of them may stay."""
     found = [*_nodes(world), *_deleted_files()]
     found += [f"unrest in {each}" for each in topics(world) if not is_at_rest(world, each)]
-    for broker in world.brokers.values():
+    for broker in world.staying:
         found += [*_requests(broker, [each.host for each in world.brokers.values()])]
         found += _directories(world, broker)
     return found
 
 
-def _nodes(world: SimulatedWorld) -> Iterator[str]:
-    sessions = world.sessions
-    for path in (znodes.DELETE_TOPICS, znodes.DELETE_REPLICAS, znodes.ISR_CHANGES):
+def unfinished(world: SimulatedWorld) -> Iterator[str]:
+    """A line for each task of the controller that has not ended. Replicas on brokers that never
+    come back cannot be deleted."""
+    sessions, staying = world.sessions, {each.id for each in world.staying}
+    for path in (znodes.DELETE_TOPICS, znodes.ISR_CHANGES):
         for name in sessions.children(path):
             yield f"the node {path}/{name}"
+    for name in sessions.children(znodes.DELETE_REPLICAS):
+        if znodes.replica_to_delete(name)[1] in staying:
+            yield f"the node {znodes.DELETE_REPLICAS}/{name}"
     for path in (znodes.REASSIGN_PARTITIONS, znodes.PREFERRED_REPLICA_ELECTION):
         if sessions.data(path) is not None:
             yield f"the node {path}"
+
+
+def _nodes(world: SimulatedWorld) -> Iterator[str]:
+    yield from unfinished(world)
+    sessions = world.sessions
     there = sorted(map(int, sessions.children(znodes.BROKER_IDS)))
-    if there != sorted(world.brokers):
+    if there != [each.id for each in world.staying]:
         yield f"the registrations {there}"
     data = sessions.data(znodes.CONTROLLER)
     if data is None or znodes.decode_controller(znodes.CONTROLLER, data).broker_id not in there:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from kafka08.errors import KafkaError, ProtocolError
 from kafka08.network.channel import Channel
 from kafka08.protocol.schemas import MetadataRequest
+from tests.simulation.keyed_ledger import KeyedLedger
 from tests.simulation.ledger import Ledger
 from tests.simulation.runtime import SimulatedRuntime
 from tests.simulation.scheduler import SimulatedTask
@@ -22,17 +23,21 @@ _PAUSE_SECONDS = 0.1
 _REFRESH = 0.02
 _METADATA_VERSION = 7
 """The first with leader epochs."""
+_LEGACY_METADATA_VERSION = 0
 
 
 class Seat(NamedTuple):
-    """Where a client is: its process, the hosts of the brokers, ZooKeeper; the topic that all use,
-    and what they know of it."""
+    """Where a client is: its process, the hosts of the brokers that have not left, ZooKeeper; the
+    topic that all use, what they know of it, and of the topic with keys. ``is_legacy``: it speaks
+    as in 0.8."""
 
     runtime: SimulatedRuntime
     hosts: Sequence[str]
     sessions: SimulatedSessions
     topic: str
     ledger: Ledger
+    keyed: KeyedLedger
+    is_legacy: bool
 
 
 class WireClient:
@@ -51,7 +56,7 @@ class WireClient:
         self.ledger = seat.ledger
         self.runtime = seat.runtime
         self.rng = seat.runtime.scheduler.rng
-        self.hosts = list(seat.hosts)
+        self.hosts = seat.hosts
         self.leaders: dict[int, str] = {}
         self.epochs: dict[int, int] = {}
         self._knows_all = False
@@ -98,7 +103,8 @@ class WireClient:
         try:
             return channel.call(request, version)
         except TimeoutError:
-            assert not self._calm[host], f"{host} does not answer {request}"
+            is_due = self._calm[host] and host in self.hosts
+            assert not is_due, f"{host} does not answer {request}"
             raise
 
     def any_host(self) -> str:
@@ -110,8 +116,8 @@ class WireClient:
 
     def _find_leaders(self) -> None:
         """Ask a broker. Raises as ``call``."""
-        request = MetadataRequest([self.topic])
-        response = self.call(self.any_host(), request, _METADATA_VERSION)
+        version = _LEGACY_METADATA_VERSION if self.seat.is_legacy else _METADATA_VERSION
+        response = self.call(self.any_host(), MetadataRequest([self.topic]), version)
         hosts = {each.node_id: each.host for each in response.brokers}
         (topic,) = response.topics
         led = [each for each in topic.partitions if each.leader in hosts]

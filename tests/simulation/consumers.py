@@ -18,6 +18,7 @@ from kafka08.protocol.schemas import (
     ListOffsetsRequest,
     OffsetsPartition,
     OffsetsPartitionResponse,
+    OffsetsRequest,
     OffsetsTopic,
 )
 from tests.simulation.clients import Seat, WireClient
@@ -29,6 +30,7 @@ _LATEST, _EARLIEST = -1, -2
 _EPOCHS_OF_OFFSETS = 4
 _END_ASKED = 0.1
 _VERSIONS = (0, 0, 1, 2, 3, 4, 5, 8, 11)
+_LEGACY_VERSIONS = (0,)
 _TIMED, _BATCHES, _EPOCHS = 2, 4, 9
 """The first versions that carry format 1, format 2 and the leader epoch."""
 
@@ -54,7 +56,7 @@ class WireConsumer(WireClient):
 
     def __init__(self, seat: Seat) -> None:
         super().__init__(seat)
-        self.version = self.rng.choice(_VERSIONS)
+        self.version = self.rng.choice(_LEGACY_VERSIONS if seat.is_legacy else _VERSIONS)
         self.positions: dict[int, int] = {}
         self._told: dict[InEpoch, Bounds] = {}
         self._ends: Counter[InEpoch] = Counter()
@@ -68,11 +70,8 @@ class WireConsumer(WireClient):
     def work(self) -> None:
         partition = self.any_partition()
         position = self.positions.setdefault(partition, 0)
-        epoch = self.epochs[partition] if self.version >= _EPOCHS else NO_EPOCH
-        part = FetchPartition(partition, position, _FETCH_BYTES, epoch)
-        request = FetchRequest(CONSUMER_REPLICA_ID, _WAIT_MS, 1, [FetchTopic(self.topic, [part])])
-        response = self.call(self.leaders[partition], request, self.version)
-        answer = response.topics[0].partitions[0]
+        epoch = self._epoch(partition)
+        answer = self.fetch(partition, position)
         if answer.error == OffsetOutOfRangeError.code:
             self._pass_deleted(partition, position)
         elif answer.error != NO_ERROR:
@@ -85,6 +84,18 @@ class WireConsumer(WireClient):
             self.positions[partition] = self._read(partition, position, answer)
             if self.stopping and self.positions[partition] >= answer.high_watermark:
                 self._read_all.add(partition)
+
+    def _epoch(self, partition: int) -> int:
+        """The leader epoch to name in a Fetch of this version."""
+        return self.epochs[partition] if self.version >= _EPOCHS else NO_EPOCH
+
+    def fetch(self, partition: int, position: int) -> FetchPartitionResponse:
+        """The answer of the leader. Raises as ``call``."""
+        part = FetchPartition(partition, position, _FETCH_BYTES, self._epoch(partition))
+        request = FetchRequest(CONSUMER_REPLICA_ID, _WAIT_MS, 1, [FetchTopic(self.topic, [part])])
+        response = self.call(self.leaders[partition], request, self.version)
+        answer: FetchPartitionResponse = response.topics[0].partitions[0]
+        return answer
 
     def _read(self, partition: int, position: int, answer: FetchPartitionResponse) -> int:
         """The position after the messages of an answer."""
@@ -139,22 +150,33 @@ class WireConsumer(WireClient):
             f"partition {partition} ends at {answer.offset} in epoch {epoch}, before at {before}"
         )
 
+    def earliest(self, partition: int) -> int | None:
+        """The start of the log as its leader has it, None if there is none. Raises as ``call``."""
+        asked = OffsetsPartition(partition, _EARLIEST)
+        answer = self._offset(asked, 0 if self.seat.is_legacy else 1)
+        if answer.error != NO_ERROR:
+            self.failed(f"the start of partition {partition}", answer.error)
+            return None
+        return answer.offsets[0] if self.seat.is_legacy else answer.offset
+
     def _offset(self, asked: OffsetsPartition, version: int) -> OffsetsPartitionResponse:
-        request = ListOffsetsRequest(CONSUMER_REPLICA_ID, [OffsetsTopic(self.topic, [asked])])
+        kind = OffsetsRequest if version == 0 else ListOffsetsRequest
+        request = kind(CONSUMER_REPLICA_ID, [OffsetsTopic(self.topic, [asked])])
         response = self.call(self.leaders[asked.partition], request, version)
         answer: OffsetsPartitionResponse = response.topics[0].partitions[0]
         return answer
 
     def _pass_deleted(self, partition: int, position: int) -> None:
         """Go on at the start of the log, if somebody asked to delete up to there."""
-        answer = self._offset(OffsetsPartition(partition, _EARLIEST), 1)
-        if answer.error != NO_ERROR or answer.offset <= position:
+        start = self.earliest(partition)
+        if start is None or start <= position:
             # A broker that does not know that it does not lead any more may have less.
-            self.failed(f"{position} of partition {partition} is out of range", answer.error)
+            self.note(f"{position} of partition {partition} is out of range")
+            self.forget_leaders()
             return
         asked_for = self.ledger.deleted_until[partition]
-        assert answer.offset <= asked_for, f"deleted up to {answer.offset}, asked for {asked_for}"
-        self.positions[partition] = answer.offset
+        assert start <= asked_for, f"deleted up to {start}, asked for {asked_for}"
+        self.positions[partition] = start
 
 
 def check_content(message: AnyMessage) -> None:

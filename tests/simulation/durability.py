@@ -46,11 +46,11 @@ class Durability:
         )
 
     def may_leave(self, broker: SimulatedBroker) -> bool:
-        """Whether it may stay away: each partition has its whole isr, and others of it
-        are enough to go on."""
+        """Whether it may stay away: another broker has all that is acknowledged, and is in the
+        isr."""
         self.review()
         return not self.behind and all(
-            broker.id not in state.isr or len(state.isr) > _ENOUGH
+            broker.id not in state.isr or len(state.isr) >= _ENOUGH
             for state in map(self._state, self._partitions())
             if state is not None
         )

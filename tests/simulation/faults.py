@@ -40,7 +40,7 @@ def draw(world: SimulatedWorld) -> str:
     """Begin a fault that the seed picks, or plan it for a moment soon; its name."""
     rng = Random(world.scheduler.rng.random())
     name = rng.choice(_DRAWN)
-    broker = rng.choice([each for each in world.brokers.values() if not each.is_gone])
+    broker = rng.choice(world.staying)
     strike = partial(_strike, name, Scene(world, broker, rng))
     if rng.random() < _AT_A_MOMENT:
         ensemble, network = world.sessions.ensemble, world.network
@@ -59,6 +59,7 @@ def _strike(name: str, scene: Scene) -> None:
 
 def end_all(world: SimulatedWorld) -> None:
     """No fault lasts, and none is still to come. Brokers that have ended stay so."""
+    world.rolling.end()
     world.network.heal_all()
     world.sessions.ensemble.end_faults()
     for broker in world.brokers.values():
@@ -69,13 +70,12 @@ def end_all(world: SimulatedWorld) -> None:
 def are_up(world: SimulatedWorld) -> bool:
     """Whether all brokers that are to come back have started, with all their disks. Starts those
     that do not run, so it is to be asked again and again."""
-    staying = [each for each in world.brokers.values() if not each.is_gone]
-    for broker in staying:
+    for broker in world.staying:
         if broker.has_lost_a_directory:
             broker.kill()
         elif not broker.is_running:
             broker.start()
-    return all(each.has_started and not each.is_ending for each in staying)
+    return all(each.has_started and not each.is_ending for each in world.staying)
 
 
 def _for_a_time(scene: Scene, end: Callable[[], object]) -> None:
@@ -88,8 +88,8 @@ def _for_a_time(scene: Scene, end: Callable[[], object]) -> None:
 
 def _start(scene: Scene) -> None:
     """All brokers that do not run."""
-    for each in scene.world.brokers.values():
-        if not each.is_running and not each.is_gone:
+    for each in scene.world.staying:
+        if not each.is_running:
             each.start()
 
 
@@ -113,6 +113,11 @@ def _restart(scene: Scene) -> None:
         scene.broker.stop()
 
 
+def _roll(scene: Scene) -> None:
+    """All brokers are restarted, one after the other."""
+    scene.world.rolling.begin(scene.world.staying)
+
+
 def _power_cut(scene: Scene) -> None:
     """If others have what its disk loses; else nothing is lost."""
     if scene.world.durability.may_lose(scene.broker):
@@ -123,9 +128,8 @@ def _power_cut(scene: Scene) -> None:
 
 def _black_out(scene: Scene) -> None:
     """All machines are without power."""
-    for each in scene.world.brokers.values():
-        if not each.is_gone:
-            _cut_power(scene, each)
+    for each in scene.world.staying:
+        _cut_power(scene, each)
 
 
 def _cut_power(scene: Scene, broker: SimulatedBroker) -> None:
@@ -139,7 +143,7 @@ def _pause(scene: Scene) -> None:
 
 
 def _leave(scene: Scene) -> None:
-    """One broker of more than two may never come back, if nothing depends on it."""
+    """One broker never comes back, unless something depends on it."""
     if scene.world.durability.may_leave(scene.broker):
         scene.world.durability.lost(scene.broker)
         scene.broker.leave()
@@ -288,6 +292,7 @@ FAULTS = {
     "kill": Fault(2, _kill),
     "kill at a change": Fault(3, _kill_at_a_change),
     "restart": Fault(1, _restart),
+    "rolling restart": Fault(1, _roll),
     "power cut": Fault(2, _power_cut),
     "blackout": Fault(0, _black_out),
     "pause": Fault(2, _pause),

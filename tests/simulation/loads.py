@@ -11,18 +11,23 @@ from tests.simulation.commits import Committer, ZooKeeperCommitter
 from tests.simulation.connector_load import ConnectorMember
 from tests.simulation.consumers import WireConsumer
 from tests.simulation.group_load import GroupMember
+from tests.simulation.keyed_ledger import POLICIES, KeyedLedger, Policy
+from tests.simulation.keyed_load import TOPIC as KEYED
+from tests.simulation.keyed_load import KeyedConsumer, KeyedProducer
 from tests.simulation.ledger import Ledger
 from tests.simulation.producers import IdempotentProducer, LeaderAcksProducer, WireProducer
 from tests.simulation.world import SimulatedWorld
 
 
 class Load(NamedTuple):
-    """Clients of one kind. ``chance``: of being drawn; those that read stop after the others, when
-    all has been read."""
+    """Clients of one kind. ``chance``: of being drawn, if the load that it ``needs`` is; those that
+    read stop after the others, when all has been read. ``legacy``: also as clients of 0.8."""
 
     kind: type[WireClient]
     chance: float
     reads: bool = False
+    legacy: bool = True
+    needs: str = ""
 
 
 LOADS = {
@@ -32,40 +37,66 @@ LOADS = {
     "consumer2": Load(WireConsumer, 0.6, reads=True),
     "consumer3": Load(WireConsumer, 0.3, reads=True),
     "leader-acks": Load(LeaderAcksProducer, 0.5),
-    "idempotent": Load(IdempotentProducer, 0.5),
-    "idempotent2": Load(IdempotentProducer, 0.2),
+    "idempotent": Load(IdempotentProducer, 0.5, legacy=False),
+    "idempotent2": Load(IdempotentProducer, 0.2, legacy=False),
     "committer": Load(Committer, 0.5),
     "zk-committer": Load(ZooKeeperCommitter, 0.3),
-    "member": Load(GroupMember, 0.5),
-    "member2": Load(GroupMember, 0.5),
-    "member3": Load(GroupMember, 0.3),
+    "member": Load(GroupMember, 0.5, legacy=False),
+    "member2": Load(GroupMember, 0.5, legacy=False),
+    "member3": Load(GroupMember, 0.3, legacy=False),
     "zk-member": Load(ConnectorMember, 0.4),
     "zk-member2": Load(ConnectorMember, 0.4),
     "admin": Load(Admin, 0.4),
+    KEYED: Load(KeyedProducer, 0.4),
+    "keyed2": Load(KeyedProducer, 0.3, needs=KEYED),
+    "keyed-consumer": Load(KeyedConsumer, 1.0, reads=True, needs=KEYED),
 }
 """By name, which is also that of the client's host."""
+ALWAYS = ("producer", "consumer")
 
 
 def drawn(world: SimulatedWorld) -> list[str]:
     """The names of some loads, as the seed picks them."""
     rng = world.scheduler.rng
-    return [name for name, load in LOADS.items() if rng.random() < load.chance]
+    names: list[str] = []
+    for name, load in LOADS.items():
+        is_drawn = rng.random() < load.chance
+        if is_drawn and load.needs in ("", *names) and (load.legacy or world.is_of_today):
+            names.append(name)
+    return names
 
 
 class Clients:
     """The clients of these loads, and what they know of the messages of ``topic``."""
 
-    def __init__(self, world: SimulatedWorld, topic: str, names: Collection[str]) -> None:
+    def __init__(
+        self,
+        world: SimulatedWorld,
+        topic: str,
+        names: Collection[str],
+        policy: Policy = POLICIES[0],
+    ) -> None:
+        """``policy``: of the topic with keys."""
         self.ledger = Ledger()
         self._clients: dict[str, WireClient] = {}
-        hosts = [each.host for each in world.brokers.values()]
+        self._hosts = [each.host for each in world.brokers.values()]
+        keyed = KeyedLedger(policy)
         for name in names:
             world.scheduler.note(name, "load")
-            seat = Seat(world.client(name), hosts, world.sessions, topic, self.ledger)
+            place = world.client(name), self._hosts, world.sessions, topic
+            seat = Seat(*place, self.ledger, keyed, is_legacy=not world.is_of_today)
             self._clients[name] = LOADS[name].kind(seat)
 
     def _all(self, *, reading: bool) -> Iterator[WireClient]:
         return (each for name, each in self._clients.items() if LOADS[name].reads == reading)
+
+    def leave_out(self, host: str) -> None:
+        """Nobody asks this broker first any more."""
+        self._hosts.remove(host)
+
+    @property
+    def administrators(self) -> list[WireClient]:
+        return [each for each in self._clients.values() if isinstance(each, Admin)]
 
     def start(self) -> None:
         for client in self._clients.values():

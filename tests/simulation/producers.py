@@ -4,10 +4,12 @@ idempotent ones."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import NamedTuple
 
 from kafka08.errors import NO_ERROR, LaterCode
 from kafka08.message.batch import RECORDS_AT, encode_batch, header_of
-from kafka08.message.compression import GZIP, LZ4, NONE, SNAPPY, compress
+from kafka08.message.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, compress
 from kafka08.message.entry import encode_entry
 from kafka08.message.sets import encode_set
 from kafka08.producer.encoding import encode_headers, encode_records
@@ -21,28 +23,55 @@ from kafka08.protocol.schemas import (
 from tests.simulation.clients import Seat, WireClient
 from tests.simulation.ledger import HEADER, MessagePlace, key_of, time_of
 
-CODECS = (NONE, NONE, GZIP, SNAPPY, LZ4)
+CODECS = (NONE, NONE, GZIP, SNAPPY, LZ4, ZSTD)
+_ZSTD_SINCE = 7
+"""The first version of Produce that may carry it."""
 _ACKS_TIMEOUT_MS = 1_000
+_PAUSES = (0.0, 0.05, 0.5)
 _LATER_VERSIONS = (3, 5, 7, 8)
 _VERSIONS = (0, 0, 1, 2, *_LATER_VERSIONS)
+_LEGACY_VERSIONS = (0,)
 _LOST_SEQUENCE = (LaterCode.OUT_OF_ORDER_SEQUENCE_NUMBER, LaterCode.INVALID_PRODUCER_EPOCH, 59)
 
 
-def encoded(values: Sequence[bytes], version: int, codec: int) -> bytes:
-    """The set with these values, in the format that a Produce request of this version carries."""
-    keys = [key_of(value) for value in values]
-    times = [time_of(value) for value in values]
+def _served(codec: int, version: int) -> int:
+    """This codec, or gzip where the version or this machine does not have it."""
+    if codec == ZSTD and (version < _ZSTD_SINCE or find_spec("zstandard") is None):
+        return GZIP
+    return codec
+
+
+class Sent(NamedTuple):
+    """A message to send."""
+
+    key: bytes
+    value: bytes | None
+    time: int
+
+
+def encoded(messages: Sequence[Sent], version: int, codec: int) -> bytes:
+    """The set with these messages, in the format that a Produce request of this version carries.
+    In format 2 each has its value as a header as well."""
     if version < 2:
-        return encode_set(zip(keys, values, strict=True), codec)
+        return encode_set([(each.key, each.value) for each in messages], codec)
     if version > 2:
+        keys, values, times = map(list, zip(*messages, strict=True))
         headers = [encode_headers([(HEADER, value)]) for value in values]
         return encode_records(values, keys, times, headers, codec)
-    rows = enumerate(zip(keys, values, times, strict=True))
-    inner = b"".join([encode_entry(k, v, at, timestamp=time) for at, (k, v, time) in rows])
+    inner = b"".join([
+        encode_entry(each.key, each.value, at, timestamp=each.time)
+        for at, each in enumerate(messages)
+    ])  # fmt: skip
     if codec == NONE:
         return inner
     wrapped = compress(codec, inner, magic=1)
-    return encode_entry(None, wrapped, len(values) - 1, codec, timestamp=max(times))
+    newest = max(each.time for each in messages)
+    return encode_entry(None, wrapped, len(messages) - 1, codec, timestamp=newest)
+
+
+def numbered(values: Sequence[bytes]) -> list[Sent]:
+    """Messages whose keys and times follow from their values."""
+    return [Sent(key_of(value), value, time_of(value)) for value in values]
 
 
 class WireProducer(WireClient):
@@ -54,8 +83,8 @@ class WireProducer(WireClient):
 
     def __init__(self, seat: Seat) -> None:
         super().__init__(seat)
-        self.version = self.rng.choice(self.versions)
-        self.codec = self.rng.choice(CODECS)
+        self.version = self.rng.choice(_LEGACY_VERSIONS if seat.is_legacy else self.versions)
+        self.codec = _served(self.rng.choice(CODECS), self.version)
 
     def send(self, partition: int, data: bytes) -> ProducePartitionResponse:
         """The answer of the leader. Raises as ``call``."""
@@ -66,12 +95,13 @@ class WireProducer(WireClient):
         return answer
 
     def pause(self) -> None:
-        self.runtime.sleep(self.rng.randrange(50) / 1000)
+        """Sends come in bursts."""
+        self.runtime.sleep(self.rng.choice(_PAUSES) * self.rng.random())
 
     def work(self) -> None:
         partition = self.any_partition()
         values = self.ledger.new_values(self.rng.randint(1, 4))
-        answer = self.send(partition, encoded(values, self.version, self.codec))
+        answer = self.send(partition, encoded(numbered(values), self.version, self.codec))
         if answer.error != NO_ERROR:
             self.failed(f"partition {partition}", answer.error)
             return
@@ -137,7 +167,7 @@ class IdempotentProducer(WireProducer):
         self._identity = answer.producer_id, answer.producer_epoch
 
     def _encoded(self, values: list[bytes], identity: tuple[int, int], sequence: int) -> bytes:
-        data = encoded(values, self.version, self.codec)
+        data = encoded(numbered(values), self.version, self.codec)
         producer, epoch = identity
         header = header_of(data)._replace(
             producer_id=producer, producer_epoch=epoch, base_sequence=sequence

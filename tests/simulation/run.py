@@ -12,16 +12,19 @@ import logging
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import NamedTuple
 
 from kafka08.admin import create_topic_with_assignment
 from kafka08.common import TopicPartition
-from tests.simulation import checks, faults, loads
+from tests.simulation import checks, departure, faults, kinds, loads
 from tests.simulation.broker import SimulatedBroker
+from tests.simulation.faults import Scene
 from tests.simulation.following import Follower
+from tests.simulation.keyed_ledger import POLICIES
 from tests.simulation.loads import Clients
 from tests.simulation.plan import FAULTS, Plan, draw
 from tests.simulation.scheduler import SECOND, SimulatedTask, Trace
@@ -32,6 +35,8 @@ TOPIC = "t"
 PARTITIONS = 2
 _PATIENCE_SECONDS = 120
 _CALM_SECONDS = 5.0
+_LEAVES = 0.3
+"""Of the runs: a broker leaves in the end."""
 _COMPARED_EVERY = 5
 """After so many faults the logs of all replicas are compared."""
 
@@ -58,11 +63,28 @@ class RunOutcome(NamedTuple):
 
 
 class SimulatedRun:
-    """One run in an empty directory. ``optional``: the clients without which it could also be."""
+    """One run in an empty directory. ``optional``: the clients without which it could also be.
+    ``partitions`` and ``replicas``: of the topic that all use. ``leaves``: a broker may leave for
+    good in the end."""
 
-    def __init__(self, directory: Path, plan: Plan, trace: Trace | None = None) -> None:
-        self.world = SimulatedWorld(directory, plan.seed, count=plan.brokers, trace=trace)
+    def __init__(
+        self,
+        directory: Path,
+        plan: Plan,
+        trace: Trace | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self.world = SimulatedWorld(
+            directory,
+            plan.seed,
+            count=plan.brokers,
+            kinds=kinds.draw(plan.seed, plan.brokers),
+            settings=settings or {},
+            trace=trace,
+        )
         self.plan = plan
+        self.partitions, self.replicas = PARTITIONS, plan.brokers
+        self.leaves = Random(f"{plan.seed}/leave").random() < _LEAVES
         self.faults: Counter[str] = Counter()
         self.clients = Clients(self.world, TOPIC, [])
         self.optional: tuple[str, ...] = ()
@@ -111,36 +133,66 @@ class SimulatedRun:
         watchman.exempt = world.durability.behind
         world.scheduler.look = partial(self._look, watchman)
         world.start()
-        self.create_topic(world)
-        clients = self.clients = Clients(world, TOPIC, self._drawn_loads())
+        names = self.drawn_loads()
+        self.create_topic(world, partitions=self.partitions, replicas=self.replicas)
+        policy = Random(f"{self.plan.seed}/policy").choice(POLICIES)
+        if loads.KEYED in names:
+            self.create_topic(world, loads.KEYED, partitions=1, settings=policy.settings)
+        names = [each for each in names if each not in self.plan.without]
+        clients = self.clients = Clients(world, TOPIC, names, policy)
         clients.start()
         self._await(lambda: clients.are_under_way)
         begun = world.scheduler.now
-        for fault in self.plan.faults:
-            world.scheduler.run_to(begun + round(fault.at * SECOND))
-            with world.scheduler.chance(fault.seed):
-                self.faults[faults.draw(world)] += 1
-            if fault.number % _COMPARED_EVERY == 0:
-                checks.check_agreement(world)
+        self.carry_out(begun)
         world.scheduler.run_to(begun + round(self.plan.seconds * SECOND))
         self.settle()
         clients.calm_down()
         world.scheduler.run_for(_CALM_SECONDS)
+        if self.leaves:
+            self._lose_a_broker()
         clients.stop()
         self._await(lambda: clients.have_stopped)
         clients.check()
         self._await_nothing_left()
         self._await(lambda: checks.is_replicated(world))
         checks.check_agreement(world)
-        for broker in world.brokers.values():
+        for broker in world.staying:
             self._stop(broker)
         self._await(lambda: not world.sessions.ensemble.tree.ephemerals)
 
-    def _drawn_loads(self) -> list[str]:
-        """The names of the clients, without those that the plan leaves out."""
+    def carry_out(self, begun: int) -> None:
+        """The faults, at their times since ``begun``."""
+        world = self.world
+        for fault in self.plan.faults:
+            world.scheduler.run_to(begun + round(fault.at * SECOND))
+            with world.scheduler.chance(fault.seed):
+                self.faults[faults.draw(world)] += 1
+            if fault.number % _COMPARED_EVERY == 0:
+                checks.check_agreement(world)
+
+    def drawn_loads(self) -> list[str]:
+        """The names of the clients, with those that the plan leaves out."""
         drawn = loads.drawn(self.world)
-        self.optional = tuple(each for each in drawn if loads.LOADS[each].chance < 1)
-        return [each for each in drawn if each not in self.plan.without]
+        self.optional = tuple(each for each in drawn if each not in loads.ALWAYS)
+        return drawn
+
+    def _lose_a_broker(self) -> None:
+        """One leaves for good, if others have all that is acknowledged. Clients go on meanwhile,
+        but for those that begin what would never end without it."""
+        world, administrators = self.world, self.clients.administrators
+        for each in administrators:
+            each.stopping = True
+        self._await(lambda: all(each.has_stopped for each in administrators))
+        self._await(lambda: not [*checks.unfinished(world)])
+        broker = world.scheduler.rng.choice(world.staying)
+        faults.FAULTS["leave"].strike(Scene(world, broker, world.scheduler.rng))
+        if not broker.is_gone:
+            return
+        self.faults["leave"] += 1
+        self.clients.leave_out(broker.host)
+        runtime = world.client("operator")
+        task = runtime.spawn("move", departure.move_away, world, runtime, broker)
+        self._await(lambda: task.has_ended)
 
     def _await_nothing_left(self) -> None:
         for _ in range(_PATIENCE_SECONDS):
@@ -157,18 +209,27 @@ class SimulatedRun:
         self.world.scheduler.run(done, seconds=_PATIENCE_SECONDS)
 
     @staticmethod
-    def create_topic(world: SimulatedWorld) -> None:
-        """TOPIC, with all brokers as replicas."""
+    def create_topic(
+        world: SimulatedWorld,
+        name: str = TOPIC,
+        *,
+        partitions: int = PARTITIONS,
+        replicas: int | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """With so many ``replicas``, or all brokers."""
         runtime = world.client("admin")
         brokers = sorted(world.brokers)
         assignment = {
-            number: [brokers[(number + at) % len(brokers)] for at in range(len(brokers))]
-            for number in range(PARTITIONS)
+            number: [
+                brokers[(number + at) % len(brokers)] for at in range(replicas or len(brokers))
+            ]
+            for number in range(partitions)
         }
 
         def create() -> None:
             session = world.sessions.connect(runtime)
-            create_topic_with_assignment(session, TOPIC, assignment)
+            create_topic_with_assignment(session, name, assignment, settings)
             session.close()
 
         task = runtime.spawn("create", create)

@@ -17,6 +17,7 @@ from kafka08.network.memory import UNBOUNDED, RequestMemory
 from kafka08.network.peer import Peer, Session, current_peer
 from kafka08.network.sending import joined
 from kafka08.network.server import ConnectionClosed, Login
+from kafka08.protocol.codec import Part
 from kafka08.protocol.framing import FrameDecoder
 from kafka08.server.requests.listeners import Listening
 from kafka08.settings.broker import BrokerConfig
@@ -112,13 +113,17 @@ class SimulatedServer:
             peer.read_at = clock.monotonic()
             for frame in decoder.received(count):
                 peer.begun_at = clock.monotonic()
-                reply = handle(frame, peer.address)
-                peer.unsent.clear()
-                if reply is not None:
-                    sock.sendall(joined(reply))
+                _answer(sock, peer, handle(frame, peer.address))
                 if peer.mute_seconds:
                     pause, peer.mute_seconds = peer.mute_seconds, 0.0
                     self._runtime.sleep(pause)
+
+
+def _answer(sock: SimulatedSocket, peer: Peer, reply: list[Part] | None) -> None:
+    """Nobody keeps the reply, which may have files open."""
+    peer.unsent.clear()
+    if reply is not None:
+        sock.sendall(joined(reply))
 
 
 class SimulatedListening(Listening):

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 from kafka08.cluster.partition import Partition
-from tests.simulation import faults, plan
+from tests.simulation import faults, loads, plan, producers
 from tests.simulation.run import RunOutcome, SimulatedRun
 from tests.simulation.world import SimulatedWorld
 
@@ -64,6 +64,11 @@ def test_an_acknowledgement_before_the_isr_has_it_is_found(tmp_path: Path) -> No
     early = mock.patch.object(
         Partition, "check_enough_replicas_reach_offset", lambda self, offset, acks: True
     )
-    with early, pytest.raises(AssertionError, match=r"acknowledged|not done after|error 45"):
+    busy = mock.patch.object(producers, "_PAUSES", (0.0,))
+    names = ["producer", "producer2", "consumer"]
+    few = mock.patch.object(loads, "drawn", lambda world: names)
+    kills = mock.patch.object(faults, "_DRAWN", ["kill", "start"])
+    found = pytest.raises(AssertionError, match=r"acknowledged|not done after|error 45")
+    with early, busy, few, kills, found:
         for seed in range(10):
             run(tmp_path / str(seed), seed, 2, faults=25)

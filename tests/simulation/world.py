@@ -9,20 +9,26 @@ from __future__ import annotations
 import gc
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from unittest import mock
 
 from kafka08.cluster.partition import Partition
 from kafka08.log import manager as manager_module
+from kafka08.log.cleaning import cleaner as cleaner_module
+from kafka08.log.cleaning.cleaner import LogCleaner
 from kafka08.protocol.schemas import PartitionStateInfo
 from tests.log.storage_model import InlineExecutor
 from tests.simulation.broker import SimulatedBroker, Surroundings
+from tests.simulation.compacting import SteppedCompaction
 from tests.simulation.disk import BrokerDisk
 from tests.simulation.durability import Durability
+from tests.simulation.kinds import KINDS, TODAY, are_of_today
 from tests.simulation.network import SimulatedNetwork
+from tests.simulation.rolling import RollingRestart
 from tests.simulation.runtime import SimulatedClock, SimulatedRuntime
 from tests.simulation.scheduler import Scheduler, Trace
 from tests.simulation.sessions import SimulatedSessions
@@ -31,10 +37,13 @@ SETTINGS = {
     "controlled.shutdown.retry.backoff.ms": "100",
     "group.initial.rebalance.delay.ms": "200",
     "group.min.session.timeout.ms": "1000",
-    "log.cleaner.enable": "false",  # compacts in processes of its own
+    "log.cleaner.backoff.ms": "1000",
+    "log.cleaner.dedupe.buffer.size": "1100000",
     "log.index.size.max.bytes": "1024",
     "log.rebuilt.sets.bytes": "0",  # rebuilds in processes of its own
+    "log.retention.check.interval.ms": "5000",
     "log.segment.bytes": "2000",
+    "log.segment.delete.delay.ms": "5000",
     "offsets.topic.num.partitions": "2",
     "replica.lag.time.max.ms": "2000",
     "unclean.leader.election.enable": "false",
@@ -42,18 +51,28 @@ SETTINGS = {
 
 
 class SimulatedWorld:
-    """Brokers 1 to ``count``, not started. Use as a context manager."""
+    """Brokers 1 to ``count``, not started; of today, unless there are ``kinds`` for them.
+    ``settings``: of all brokers besides SETTINGS. Use as a context manager."""
 
     def __init__(
-        self, directory: Path, seed: int, *, count: int, trace: Trace | None = None
+        self,
+        directory: Path,
+        seed: int,
+        *,
+        count: int,
+        kinds: Sequence[str] = (),
+        settings: Mapping[str, str] = MappingProxyType({}),
+        trace: Trace | None = None,
     ) -> None:
         self.scheduler = Scheduler(seed, trace)
         self.network = SimulatedNetwork(self.scheduler)
         self.sessions = SimulatedSessions(self.scheduler)
         self.brokers: dict[int, SimulatedBroker] = {}
         self.durability = Durability(self.sessions, self.brokers)
+        self.rolling = RollingRestart(self.scheduler)
         self._directory = directory
-        self._count = count
+        self._settings = settings
+        self._kinds = tuple(kinds) or (TODAY,) * count
         self._clients: list[SimulatedRuntime] = []
         self._undo = ExitStack()
 
@@ -65,8 +84,10 @@ class SimulatedWorld:
         pool = mock.patch.object(manager_module, "ThreadPoolExecutor", InlineExecutor)
         self._undo.enter_context(pool)
         self._undo.enter_context(mock.patch.object(Partition, "make_leader", self._leading()))
-        for number in range(1, self._count + 1):
-            self.brokers[number] = self._broker(number)
+        cleaner = partial(LogCleaner, start=partial(SteppedCompaction, self.scheduler.rng))
+        self._undo.enter_context(mock.patch.object(cleaner_module, "LogCleaner", cleaner))
+        for number, kind in enumerate(self._kinds, 1):
+            self.brokers[number] = self._broker(number, kind)
         return self
 
     def _leading(self) -> Callable[[Partition, PartitionStateInfo, float], bool]:
@@ -80,7 +101,7 @@ class SimulatedWorld:
 
         return told
 
-    def _broker(self, number: int) -> SimulatedBroker:
+    def _broker(self, number: int, kind: str) -> SimulatedBroker:
         clock = SimulatedClock(self.scheduler)
         root = self._directory / f"disk{number}"
         root.mkdir()
@@ -88,7 +109,9 @@ class SimulatedWorld:
         self._undo.enter_context(disk)
         disk.make_directories()
         surroundings = Surroundings(self.scheduler, self.network, self.sessions)
-        settings = {**SETTINGS, "min.insync.replicas": str(min(2, self._count))}
+        enough = str(min(2, len(self._kinds)))
+        settings = {**SETTINGS, "min.insync.replicas": enough, **KINDS[kind], **self._settings}
+        self.scheduler.note(f"is {kind}", f"broker{number}")
         return SimulatedBroker(surroundings, number, disk, clock, settings)
 
     def __exit__(
@@ -107,6 +130,16 @@ class SimulatedWorld:
             gc.collect()  # descriptors close with their objects, while the disks know them
         finally:
             self._undo.close()
+
+    @property
+    def is_of_today(self) -> bool:
+        """Whether all brokers serve clients of today."""
+        return are_of_today(self._kinds)
+
+    @property
+    def staying(self) -> list[SimulatedBroker]:
+        """The brokers that have not left for good."""
+        return [each for each in self.brokers.values() if not each.is_gone]
 
     @property
     def client_hosts(self) -> list[str]:
