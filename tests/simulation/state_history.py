@@ -1,4 +1,4 @@
-"""What ZooKeeper has had of partitions and controllers: who led, in which epoch, with which isr.
+"""The states of partitions and controllers in ZooKeeper: who led, in which epoch, with which isr.
 
 Looks at each transaction, and raises AssertionError at a write that no correct broker makes.
 """
