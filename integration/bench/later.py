@@ -74,7 +74,10 @@ def sets(headers: bool) -> Sets:
         record = frames.Record(key, value, named, len(taken))
         encoded = len(frames.encode_record(record, len(taken)))
         if size + encoded > SET_BYTES:
-            whole = frames.batch(frames.encode_records(taken), len(taken), time=now)
+            # The broker corrects a largest time that is wrong, and computes the checksum again.
+            newest = now + max(each.time_delta for each in taken)
+            records = frames.encode_records(taken)
+            whole = frames.batch(records, len(taken), time=now, newest=newest)
             pairs = [(each.key, each.value or b"") for each in taken]
             payload = sum(len(pair[1]) for pair in pairs)
             stored.append(Batch(whole, len(taken), payload, ()))

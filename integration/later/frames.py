@@ -62,12 +62,15 @@ def batch(
     last_delta: int | None = None,
     producer: tuple[int, int, int] = NO_PRODUCER,
     time: int = TIME,
+    newest: int | None = None,
     wrong_crc: bool = False,
 ) -> bytes:
-    """``records`` as they are stored; ``producer`` is id, epoch and base sequence."""
+    """``records`` as they are stored; ``producer`` is id, epoch and base sequence. ``time`` is that
+    of the first record, ``newest`` the largest one if it is another."""
     last = count - 1 if last_delta is None else last_delta
     size = RECORDS_AT - 12 + len(records)
-    fields = (0, size, -1, 2, 0, codec, last, time, time, *producer, count)
+    largest = time if newest is None else newest
+    fields = (0, size, -1, 2, 0, codec, last, time, largest, *producer, count)
     data = bytearray(HEADER.pack(*fields) + records)
     crc = crc32c(bytes(data[CRC_FROM:])) ^ wrong_crc
     struct.pack_into(">I", data, CRC_AT, crc)
