@@ -63,8 +63,11 @@ class StopReplicaApi(_ReplicaApi):
 
     def handle(self, header: RequestHeader, request: s.StopReplicaRequest) -> s.StopReplicaResponse:
         self._epochs.check_controller(request.controller_epoch)
+        keys = [TopicPartition(*each) for each in request.partitions]
         response = self._roles.stop_replicas(request)
-        self._retries.forget(TopicPartition(*each) for each in request.partitions)
+        self._retries.forget(keys)
+        if request.delete_partitions:
+            self._roles.replicas.sync_deletions(keys)
         return response
 
 

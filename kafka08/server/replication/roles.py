@@ -217,8 +217,8 @@ class Roles:
         state_change_logger.debug("Broker %d follows %d for %s", self._broker_id, state.leader, key)
 
     def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
-        """Stop following, and delete the log if the request says so, then wait until that is on
-        disk. Unknown partitions count as done. Raises OSError."""
+        """Stop following, and delete the log if the request says so: ``sync_deletions`` of the
+        replica manager comes before the answer. Unknown partitions count as done."""
         self.check_controller(request.controller_epoch)
         keys = [TopicPartition(*partition) for partition in request.partitions]
         self.fetchers.remove_fetcher_for_partitions(keys)
@@ -231,7 +231,6 @@ class Roles:
                 state_change_logger.exception("Could not stop the replica of %s", key)
                 error = code_of(failure)
             answers.append(PartitionError(key.topic, key.partition, error))
-        self.replicas.sync_deletions(keys)  # may wait; nothing is changed any more
         return StopReplicaResponse(NO_ERROR, answers)
 
     def _stop_replica(self, key: TopicPartition, delete: bool) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.log import manager as manager_module
+from kafka08.log.disk import DiskFailure
 from kafka08.log.log import Log
 from kafka08.protocol.schemas import LeaderAndIsrRequest, StopReplicaPartition, StopReplicaRequest
 from tests.server.support import BROKERS, ME, PEER, Rig, message_set, partition_state
@@ -64,6 +65,21 @@ def test_followed_once_there_is_room(rig: Rig, disk: Disk) -> None:
     rig.retries.retry()
     partition = rig.replicas.partitions[T]
     assert (partition.leader_id, partition.log is None) == (PEER, False)
+
+
+def test_what_was_deleted_is_not_made_again_before_that_is_on_disk(
+    rig: Rig, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(rig)
+    disk.error = None
+
+    def meanwhile(keys: object) -> list[DiskFailure]:
+        rig.retries.retry()
+        return []
+
+    monkeypatch.setattr(rig.logs, "sync_deletions", meanwhile)
+    take_back(rig)
+    assert not rig.replicas.partitions and not rig.logs.logs
 
 
 def test_what_the_controller_took_back_is_left_alone(rig: Rig, disk: Disk) -> None:
