@@ -61,8 +61,12 @@ class Durability:
 
     def _has_all(self, broker: SimulatedBroker) -> bool:
         """Whether a broker has everything committed in its partitions, and another one too."""
-        return broker.has_started and all(
-            self._is_safe(broker, key, replicas) for key, replicas in self._partitions().items()
+        return (
+            broker.has_started
+            and not broker.is_ending
+            and all(
+                self._is_safe(broker, key, replicas) for key, replicas in self._partitions().items()
+            )
         )
 
     def _is_safe(

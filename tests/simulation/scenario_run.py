@@ -55,7 +55,7 @@ class ScenarioRun(SimulatedRun):
         world, kind = self.world, fault.kind
         if kind == "kill-all":
             for each in world.staying:
-                self._kill(each, fault)
+                self.kill(each, fault)
         elif kind == "rolling":
             world.rolling.begin(world.staying)
         elif kind.startswith("zookeeper"):
@@ -82,15 +82,15 @@ class ScenarioRun(SimulatedRun):
 
     # Brokers
 
-    def _kill(self, broker: SimulatedBroker, fault: Fault) -> None:
+    def kill(self, broker: SimulatedBroker, fault: Fault) -> None:
         broker.kill()
         self._later(fault, partial(self._start, broker))
 
-    def _pause(self, broker: SimulatedBroker, fault: Fault) -> None:
+    def pause(self, broker: SimulatedBroker, fault: Fault) -> None:
         broker.pause()
         self._later(fault, broker.resume)
 
-    def _restart(self, broker: SimulatedBroker, fault: Fault) -> None:
+    def restart(self, broker: SimulatedBroker, fault: Fault) -> None:
         broker.stop()
         self._later(fault, partial(self._start, broker))
 
@@ -103,7 +103,7 @@ class ScenarioRun(SimulatedRun):
 
     # Connections
 
-    def _cut_peers(self, broker: SimulatedBroker, fault: Fault) -> None:
+    def cut_peers(self, broker: SimulatedBroker, fault: Fault) -> None:
         network = self.world.network
         for other in self.world.staying:
             for way in ((broker.host, other.host), (other.host, broker.host)):
@@ -111,14 +111,14 @@ class ScenarioRun(SimulatedRun):
                     network.partition(*way)
                     self._later(fault, partial(network.heal, *way))
 
-    def _cut_from_zookeeper(self, broker: SimulatedBroker, fault: Fault) -> None:
+    def cut_from_zookeeper(self, broker: SimulatedBroker, fault: Fault) -> None:
         ensemble = self.world.sessions.ensemble
         ensemble.cut(broker.host)
         self._later(fault, partial(ensemble.heal, broker.host))
 
-    def _cut_everything(self, broker: SimulatedBroker, fault: Fault) -> None:
-        self._cut_peers(broker, fault)
-        self._cut_from_zookeeper(broker, fault)
+    def cut_everything(self, broker: SimulatedBroker, fault: Fault) -> None:
+        self.cut_peers(broker, fault)
+        self.cut_from_zookeeper(broker, fault)
 
     def _stop_zookeeper(self, fault: Fault) -> None:
         """All of its servers, as there is one in the other world."""
@@ -158,13 +158,13 @@ def _depose(session: ZkClient, fault: Fault) -> None:
 
 
 _AIMED: dict[str, Callable[[ScenarioRun, SimulatedBroker, Fault], None]] = {
-    "kill": ScenarioRun._kill,
-    "pause": ScenarioRun._pause,
-    "pause-long": ScenarioRun._pause,
-    "restart": ScenarioRun._restart,
-    "cut-peers": ScenarioRun._cut_peers,
-    "cut-zookeeper": ScenarioRun._cut_from_zookeeper,
-    "cut-everything": ScenarioRun._cut_everything,
+    "kill": ScenarioRun.kill,
+    "pause": ScenarioRun.pause,
+    "pause-long": ScenarioRun.pause,
+    "restart": ScenarioRun.restart,
+    "cut-peers": ScenarioRun.cut_peers,
+    "cut-zookeeper": ScenarioRun.cut_from_zookeeper,
+    "cut-everything": ScenarioRun.cut_everything,
 }
 _ASKED: dict[str, Callable[[ZkClient, Fault], None]] = {
     "reassign": _reassign,
