@@ -46,13 +46,18 @@ class Durability:
         )
 
     def may_leave(self, broker: SimulatedBroker) -> bool:
-        """Whether it may stay away: another broker has all that is acknowledged, and is in the
-        isr."""
+        """Whether it may stay away: enough brokers are left to go on, and one of them has all that
+        is acknowledged."""
         self.review()
-        return not self.behind and all(
-            broker.id not in state.isr or len(state.isr) >= _ENOUGH
-            for state in map(self._state, self._partitions())
-            if state is not None
+        staying = [each for each in self._brokers.values() if not each.is_gone]
+        return (
+            len(staying) > _ENOUGH
+            and not self.behind
+            and all(
+                broker.id not in state.isr or len(state.isr) >= _ENOUGH
+                for state in map(self._state, self._partitions())
+                if state is not None
+            )
         )
 
     def review(self) -> None:

@@ -20,6 +20,8 @@ from kafka08.cluster.partition import Partition
 from kafka08.log import manager as manager_module
 from kafka08.log.cleaning import cleaner as cleaner_module
 from kafka08.log.cleaning.cleaner import LogCleaner
+from kafka08.log.segments import residency
+from kafka08.log.segments.file_slice import FileSlice
 from kafka08.protocol.schemas import PartitionStateInfo
 from tests.log.storage_model import InlineExecutor
 from tests.simulation.broker import SimulatedBroker, Surroundings
@@ -48,6 +50,8 @@ SETTINGS = {
     "replica.lag.time.max.ms": "2000",
     "unclean.leader.election.enable": "false",
 }
+
+_RESIDENT = 0.95
 
 
 class SimulatedWorld:
@@ -86,9 +90,16 @@ class SimulatedWorld:
         self._undo.enter_context(mock.patch.object(Partition, "make_leader", self._leading()))
         cleaner = partial(LogCleaner, start=partial(SteppedCompaction, self.scheduler.rng))
         self._undo.enter_context(mock.patch.object(cleaner_module, "LogCleaner", cleaner))
+        # The page cache of this machine would make a difference between two runs of a seed.
+        cached = mock.patch.object(residency, "is_resident", self._is_resident)
+        self._undo.enter_context(cached)
         for number, kind in enumerate(self._kinds, 1):
             self.brokers[number] = self._broker(number, kind)
         return self
+
+    def _is_resident(self, part: FileSlice) -> bool:
+        """Whether stored bytes are in memory: most are."""
+        return self.scheduler.rng.random() < _RESIDENT
 
     def _leading(self) -> Callable[[Partition, PartitionStateInfo, float], bool]:
         """Partition.make_leader, of which ``durability`` is told."""
