@@ -85,8 +85,7 @@ class SimulatedRun:
         self.plan = plan
         self.partitions, self.replicas = PARTITIONS, plan.brokers
         # Two must be left: with min.insync.replicas 2 one alone takes no writes.
-        drawn = Random(f"{plan.seed}/leave").random() < _LEAVES
-        self.leaves = drawn and plan.brokers > 2 and plan.drawn > 0
+        self.leaves = plan.brokers > 2 and Random(f"{plan.seed}/leave").random() < _LEAVES
         self.faults: Counter[str] = Counter()
         self.clients = Clients(self.world, TOPIC, [])
         self.optional: tuple[str, ...] = ()
