@@ -151,8 +151,8 @@ def main() -> int:
     parser.add_argument("--mixed", type=float, help="seconds of mixed load, for each round")
     parser.add_argument("--dir", type=Path, help="where the data goes (a temporary directory)")
     options = parser.parse_args()
-    if options.table and (options.only or options.kind):
-        parser.error("--table writes all rows: it does not go with --only or --kind")
+    if options.table and (options.only or options.kind or options.before):
+        parser.error("--table writes all rows: it does not go with --only, --kind or --before")
     if options.table and not options.table.is_file():
         parser.error(f"--table replaces the table of a page: there is no {options.table}")
     effort = QUICK if options.quick else FULL
