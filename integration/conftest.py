@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
 
@@ -196,6 +197,8 @@ NOT_QUICK = (
 
 # Modules of a quarter of an hour begin first: other workers have enough to do meanwhile.
 LONGEST = ("test_faults", "test_network_faults", "test_storage_model")
+# Their JVMs compute more than they wait: several at a time leave each other no processor.
+BUSY_DIRECTORIES = ("programs", "spark")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -208,12 +211,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path.stem not in LONGEST)
-    if not config.getoption("--quick"):
-        return
-    kept = [item for item in items if _is_quick(item)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = kept
+    if config.getoption("--quick"):
+        kept = [item for item in items if _is_quick(item)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
+    turns = _turns(items)
+    items.sort(key=lambda item: (item.path.stem not in LONGEST, turns[item.path]))
+
+
+def _turns(items: list[pytest.Item]) -> dict[Path, float]:
+    """Where each module has its turn: those of busy directories are spread among the others."""
+    modules = dict.fromkeys(item.path for item in items)
+    busy = [module for module in modules if module.parent.name in BUSY_DIRECTORIES]
+    others = [module for module in modules if module not in busy]
+    return {
+        module: number / len(each) for each in (busy, others) for number, module in enumerate(each)
+    }
 
 
 def _is_quick(item: pytest.Item) -> bool:
