@@ -61,6 +61,12 @@ class OffsetCheckpoint:
         if offsets != self._known:
             self.write(offsets)
 
+    def clear(self) -> None:
+        """Remove all entries, durably; this takes no space. Raises OSError."""
+        with self._lock, open(self.path, "w") as file:
+            os.fsync(file.fileno())
+            self._known = {}
+
     def read(self) -> dict[TopicPartition, int]:
         """The entries. A malformed file counts as empty, with a warning (0.8.2.2 refuses to start):
         the offsets are lower bounds, and 0 is always a valid one."""

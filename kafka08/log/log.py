@@ -505,16 +505,21 @@ class Log:
             self.producers.truncate_to(offset, self.files.list, self._clock.millis())
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Drop everything; the log is empty and begins at ``offset``."""
+        """Drop everything; the log is empty and begins at ``offset``. Raises OSError; on a full
+        disk it is then empty, and begins where it did."""
         logger.debug("Truncate and start log '%s' to %d", self.name, offset)
-        self.files.abandon_swap()
+        recovery_point = min(offset, self.recovery_point)
+        self.truncate_to(self.log_start_offset)
+        if offset == self.log_start_offset:
+            return
         with self._lock:
             self._note_truncation(0)  # these facts described the old content
-            self.files.drop(self.files.list[::-1], self._deletion_time())
-            self.files.add(self._new_segment(offset))
-            self._sync_again(self.files.active)
+            segment = self._new_segment(offset)
+            self.files.drop(self.files.list[:], self._deletion_time())
+            self.files.add(segment)
+            self._sync_again(segment)
             self.log_end_offset = offset
-            self.recovery_point = min(offset, self.recovery_point)
+            self.recovery_point = recovery_point
             self.producers.clear()
 
     def _note_truncation(self, offset: int) -> None:

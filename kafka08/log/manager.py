@@ -34,7 +34,7 @@ from kafka08.log.directory import (
     sync_directory,
     write_log_dirs,
 )
-from kafka08.log.disk import DiskFailure, is_failure, tried
+from kafka08.log.disk import DiskFailure, is_failure, is_shortage, tried
 from kafka08.log.log import Log, WallClock
 from kafka08.log.recovery.loading import Loading, Work
 from kafka08.log.recovery.recovery import bytes_to_recover
@@ -88,6 +88,7 @@ class LogManager:
         self._checkpointing = threading.Lock()
         # Since the last checkpoint; while a directory is lost, since the start: not in that one.
         self._deleted: set[TopicPartition] = set()
+        self._has_stale = False  # some checkpoint has entries of logs that are not there
 
     # Start and stop
 
@@ -113,8 +114,7 @@ class LogManager:
                 self._load_cleaner()
             for directory in list(self._directories):
                 with self._sparing(directory.path):
-                    self._lower_recovery_points(directory.path)
-                    self._checkpoint_starts(directory.path)
+                    self._correct_checkpoints(directory.path)
                     directory.unmark_clean()
                     self._remember(
                         directory.path,
@@ -213,16 +213,29 @@ class LogManager:
         )
         for path in list(self.log_dirs):
             with self._sparing(path):
-                cleaner.add_directory(path)
+                self._has_stale |= bool(cleaner.add_directory(path))
 
-    def _lower_recovery_points(self, path: str) -> None:
-        """Lower points above a log's end, and remove those of deleted logs. Otherwise messages that
-        are appended below them later would count as flushed."""
-        actual = {log.topic_partition: log.recovery_point for log in self._logs_in(path)}
-        for topic_partition, point in self._recovery_points[path].read().items():
-            if point > actual.get(topic_partition, 0):
+    def _correct_checkpoints(self, path: str) -> None:
+        """Lower points above a log's end, and remove the entries of deleted logs. Otherwise
+        messages that are appended below them later would count as flushed, or deleted.
+
+        On a full disk the points are removed, which takes no space, and the rest waits for the next
+        checkpoint: until then no log is created.
+        """
+        logs, points = self._logs_in(path), self._recovery_points[path]
+        actual = {log.topic_partition: log.recovery_point for log in logs}
+        recorded, starts = points.read(), self._starts[path].read()
+        try:
+            if any(point > actual.get(key, 0) for key, point in recorded.items()):
                 self._checkpoint(path)
-                return
+            self._checkpoint_starts(path)
+        except OSError as error:
+            unused = any(starts.get(log.topic_partition, 0) > log.deleted_until for log in logs)
+            if unused or not is_shortage(error):
+                raise
+            logger.warning("The checkpoints in %s are not up to date: %s", path, error)
+            points.clear()
+            self._has_stale = True
 
     def _add(self, log: Log) -> None:
         other = self.logs.setdefault(log.topic_partition, log)
@@ -313,7 +326,7 @@ class LogManager:
             return log
         if topic_partition in self.offline:
             raise KafkaError(f"The data directory of {topic_partition} has failed")
-        if topic_partition in self._deleted:
+        if self._has_stale or topic_partition in self._deleted:
             # The recovery point of the old log must not count for the new one.
             for _, error in self.checkpoint_recovery_points():
                 raise error
@@ -377,8 +390,10 @@ class LogManager:
         failures = self._in_each_directory(self._checkpoint)
         if self.cleaner is not None:
             failures += self.cleaner.truncated()
-        if not failures and not self.lost_at_start:
-            self._deleted -= deleted
+        if not failures:
+            self._has_stale = False
+            if not self.lost_at_start:
+                self._deleted -= deleted
         return failures
 
     def _checkpoint(self, path: str) -> None:

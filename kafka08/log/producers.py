@@ -3,8 +3,8 @@
 ``<20 digits>.snapshot`` is the state that all batches below that offset lead to. It is written
 before a segment begins at that offset, and at a clean stop. The state at any other offset comes
 from the newest snapshot below it and the headers of the batches behind that. A log that such
-producers have never written to has no snapshots. Once it has one, each new segment gets one: a
-segment without one had no producers before it.
+producers have never written to has no snapshots. Once it has one, each new segment gets one, and a
+start on a full disk may leave it out.
 
 Threads: as ``Log``, whose lock is held while snapshots are removed, and by ``open_for_sync``, which
 may run on any thread. Mirrors the files of kafka.log.ProducerStateManager.
@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from kafka08.errors import InvalidRecordError, KafkaError
 from kafka08.log.directory import sync_directory, unlink_if_there
+from kafka08.log.disk import is_shortage
 from kafka08.log.producer_state import BatchMetadata, CorruptSnapshotError, ProducerStates
 from kafka08.log.segments.file_slice import SegmentFile
 from kafka08.log.segments.names import SNAPSHOT_SUFFIX
@@ -82,7 +83,13 @@ class ProducerStateManager:
         for segment, end in zip(segments, [*ends, None], strict=True):
             base = segment.base_offset
             if base > start and base not in self.snapshots:
-                self.snapshot(base)
+                try:
+                    self.snapshot(base)
+                except OSError as error:
+                    # One below leads to the same state, and a start must not need space.
+                    if not self.snapshots or not is_shortage(error):
+                        raise
+                    logger.warning("Leaving out the snapshot %s: %s", self._path(base), error)
                 missing.append(base)
             if base not in plain and (end is None or end > start):
                 self._read(segment, start, now)
@@ -177,8 +184,9 @@ class ProducerStateManager:
         return found
 
     def remove_below(self, start: int) -> None:
-        """Remove the snapshots below ``start``, where the log now begins."""
-        self._remove([offset for offset in self.snapshots if offset < start])
+        """Remove the snapshots below ``start``, where the log now begins, but for the last of all:
+        those of segments behind it may have been left out."""
+        self._remove([offset for offset in self.snapshots[:-1] if offset < start])
 
     def remove_above(self, end: int) -> None:
         """Remove the snapshots above this offset, which no longer match the log."""

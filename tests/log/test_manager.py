@@ -13,7 +13,9 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
+from kafka08.log import checkpoint
 from kafka08.log import manager as manager_module
+from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.log.recovery import recovery
@@ -297,6 +299,10 @@ def io_error(*_: object, **__: object) -> Any:
     raise OSError(errno.EIO, "Input/output error")
 
 
+def no_space(*_: object) -> Any:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
 class TestFailedDirectories:
     """Two directories: partition 0 lies in a, 1 in b."""
 
@@ -376,10 +382,10 @@ class TestFailedDirectories:
         elif what == "log":
             monkeypatch.setattr(manager_module, "Log", failing(Log))
         elif what == "point":
-            lower = LogManager._lower_recovery_points
+            lower = LogManager._correct_checkpoints
             monkeypatch.setattr(
                 LogManager,
-                "_lower_recovery_points",
+                "_correct_checkpoints",
                 lambda self, path: failing(lambda path: lower(self, path))(path),
             )
         else:
@@ -514,10 +520,7 @@ class TestNotMounted:
     def test_no_room_for_the_list(
         self, brokers: Brokers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        def full(*_: object) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        monkeypatch.setattr(manager_module, "write_log_dirs", full)
+        monkeypatch.setattr(manager_module, "write_log_dirs", no_space)
         assert set(brokers.start("a", "b", "c").logs) == {T0, T1}
         assert "is not up to date" in caplog.text
 
@@ -547,6 +550,47 @@ class TestNoRoom:
         assert not (tmp_path / "a" / "t-0").exists() and not (tmp_path / "b" / "t-0").exists()
         brokers.stop(manager)
         assert list(brokers.start("a", "b", "c").logs) == [T0]
+
+    @pytest.mark.parametrize("name", [POINTS, STARTS, CLEANED])
+    def test_a_start_leaves_entries_of_deleted_logs(
+        self,
+        brokers: Brokers,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        name: str,
+    ) -> None:
+        manager = brokers.start(topics={"t": {"cleanup.policy": "compact"}})
+        put_keys(create(manager), "aab")
+        brokers.stop(manager)
+        file = OffsetCheckpoint(str(tmp_path / "a" / name))
+        file.write({T1: 2})
+
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoint, "replace_file", no_space)
+            manager = brokers.start()
+            assert len(everything(manager.logs[T0])) == 3
+            assert name == CLEANED or "are not up to date" in caplog.text
+            assert file.read() == ({} if name == POINTS else {T1: 2})
+            with pytest.raises(OSError, match="No space left"):
+                create(manager, T1)
+            assert not (tmp_path / "a" / "t-1").exists()
+        create(manager, T1)
+        assert T1 not in file.read() or name == POINTS
+
+    def test_a_start_does_not_hide_what_may_come(
+        self, brokers: Brokers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """With a start beyond the log's end that cannot be removed."""
+        manager = brokers.start()
+        append(create(manager), "x")
+        brokers.stop(manager)
+        OffsetCheckpoint(str(tmp_path / "a" / STARTS)).write({T0: 2})
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoint, "replace_file", no_space)
+            with pytest.raises(OSError, match="No space left"):
+                brokers.start()
+        assert brokers.start().logs[T0].first_offset == 0
 
     def test_nowhere_is_room(self, brokers: Brokers, tmp_path: Path, full: set[str]) -> None:
         manager = brokers.start("a", "b")

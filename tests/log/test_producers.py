@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import errno
 import os
 import random
 import shutil
@@ -220,6 +222,34 @@ def test_deleted_segments_take_their_snapshots_along(tmp_path: Path) -> None:
     copy = crash_copy(log, tmp_path / "x")
     again = open_log(copy.parent, clock, recovery_point=start)
     assert list(known(again)) == list(range(6))  # also those of the deleted segments
+
+
+def test_a_start_on_a_full_disk_leaves_out_snapshots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(tmp_path)
+    for producer in range(3):
+        send(log, producer, 0)
+        log.roll()
+    log.flush()
+    copy = crash_copy(log, tmp_path / "x")
+    for path in (copy / f"{2:020d}.snapshot", copy / f"{3:020d}.snapshot"):
+        path.unlink()
+    real = builtins.open
+
+    def full(path: Any, mode: str = "r", *args: Any, **more: Any) -> Any:
+        if mode != "rb" and str(path).endswith(".snapshot"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(path, mode, *args, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(builtins, "open", full)
+        again = open_log(copy.parent, recovery_point=3)
+    everybody = {0: [0], 1: [1], 2: [2]}
+    assert known(again) == everybody and snapshots(again) == [1]
+    again.producers.remove_below(2)  # as retention does
+    assert known(open_log(copy.parent, recovery_point=3)) == everybody
+    assert snapshots(again) == [1, 2, 3]
 
 
 def test_truncation_takes_batches_back(tmp_path: Path) -> None:

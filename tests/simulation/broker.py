@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from kafka08.errors import KafkaError
 from kafka08.log import directory as log_directory
+from kafka08.log.disk import is_shortage
 from kafka08.log.manager import LogManager
 from kafka08.runtime import Runtime
 from kafka08.server.broker import KafkaServer
@@ -152,6 +153,7 @@ class SimulatedBroker:
         try:
             server.start()
         except (KafkaError, OSError) as error:
+            assert not is_shortage(error), f"{self.host} needs space to start: {error!r}"
             self._halt(f"cannot start: {error!r}")
         self.has_started = True
         self._surroundings.scheduler.note("has started")

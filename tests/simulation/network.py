@@ -321,7 +321,8 @@ class SimulatedNetwork:
                 send()
 
     def heal_all(self) -> None:
-        """Every way is up and fast."""
+        """Every way is up and fast, and nothing is planned."""
+        self.arrivals.clear()
         for (source, target), link in self._links.items():
             link.fastest, link.slowest = _FASTEST, _SLOWEST
             self.heal(source, target)

@@ -285,3 +285,16 @@ def test_arrivals_are_counted() -> None:
         assert len(seen) == 1
 
     hosts.run(talk)
+
+
+def test_nothing_is_planned_after_faults() -> None:
+    hosts = TwoHosts(1, echo)
+    hosts.network.arrivals.after(1, lambda: pytest.fail("a fault after the last one"))
+    hosts.network.heal_all()
+
+    def talk() -> None:
+        sock = hosts.connect()
+        sock.sendall(b"1")
+        assert sock.recv(1) == b"1"
+
+    hosts.run(talk)

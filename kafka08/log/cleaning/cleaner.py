@@ -150,10 +150,11 @@ class LogCleaner:
 
     # How far logs are clean
 
-    def add_directory(self, path: str) -> None:
+    def add_directory(self, path: str) -> list[DiskFailure]:
         """Read the checkpoint of a data directory whose logs are loaded. Raises OSError.
 
-        Entries of deleted logs are dropped, as they would apply to new logs of the same name.
+        Entries of deleted logs are dropped, as they would apply to new logs of the same name; they
+        are still in the file if that fails.
         """
         file = OffsetCheckpoint(os.path.join(path, CLEANER_CHECKPOINT_FILE))
         recorded = file.read()
@@ -165,7 +166,7 @@ class LogCleaner:
             self._unwritten.add(path)
         for log in here.values():
             self._check_against(log)
-        self._write_changes()
+        return self._write_changes()
 
     def remove_directory(self, path: str) -> None:
         """A data directory has failed: stop using its checkpoint."""

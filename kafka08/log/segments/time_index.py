@@ -88,15 +88,17 @@ class TimeIndex:
 
     def replace(self, entries: bytes | bytearray) -> None:
         """Replace the content of the file with ``entries`` (packed), in one step: a crash leaves
-        the old content or the new. Without any entries, the file is not made. Raises OSError."""
+        the old content or the new. Without any entries, the file is not made, and this takes no
+        space. Raises OSError."""
         self.close()
         if entries or os.path.exists(self.path):
-            unfinished = self.path + CLEANED_SUFFIX
+            unfinished = self.path + CLEANED_SUFFIX if entries else self.path
             with open(unfinished, "wb") as file:
                 file.write(entries)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(unfinished, self.path)
+            if entries:
+                os.replace(unfinished, self.path)
             self.exists = True
         self.entries = len(entries) // ENTRY_SIZE
         self.last = self._last_entry()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 from pathlib import Path
@@ -97,6 +98,22 @@ def test_a_failed_write_leaves_no_entry(tmp_path, monkeypatch):
         index.append(MessageTime(9, 101))
     assert entries(index.path) == [(5, 0)]
     assert (index.entries, index.last) == (1, (5, 100))
+
+
+def test_it_is_emptied_on_a_full_disk(tmp_path, monkeypatch):
+    index = TimeIndex(str(tmp_path / "0.timeindex"), 0)
+    index.append(MessageTime(5, 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", no_space)
+        with pytest.raises(OSError, match="No space left"):
+            index.replace(b"\0" * 24)
+        index.replace(b"")
+    assert (index.entries, index.exists) == (0, True)
+    assert index.append(MessageTime(3, 1)) and index.last == (3, 1)
+
+
+def no_space(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.mark.parametrize(
