@@ -155,14 +155,16 @@ class Soak:
     def run(self) -> None:
         wire = self.broker.wire()
         while self.updates.count < self.total:
-            data, pairs = self.updates.next_set(SET_MESSAGES)
-            self.updates.stored(self._produce(wire, data), pairs)
+            self._update(wire)
             if self.kill_at and self.updates.count >= self.kill_at[0]:
                 del self.kill_at[0]
-                wire.close()
-                self.kill_while_cleaning()
+                self.kill_while_cleaning(wire)
                 wire = self.broker.wire()
         wire.close()
+
+    def _update(self, wire: Wire) -> None:
+        data, pairs = self.updates.next_set(SET_MESSAGES)
+        self.updates.stored(self._produce(wire, data), pairs)
 
     def _produce(self, wire: Wire, data: bytes) -> int:
         while True:
@@ -172,8 +174,9 @@ class Soak:
                 assert error.code in (3, 5, 6), f"error {error.code}"
                 time.sleep(0.1)
 
-    def kill_while_cleaning(self) -> None:
-        """kill -9 once cleaned files are there, or about to be swapped."""
+    def kill_while_cleaning(self, wire: Wire) -> None:
+        """kill -9 once cleaned files are there, or about to be swapped. Updates continue until
+        then, as the cleaner may have nothing to do."""
         directory = self.broker.log_dir / f"{TOPIC}-0"
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
@@ -181,7 +184,8 @@ class Soak:
                 self.killed_while_cleaning += 1
                 time.sleep(self._rng.uniform(0, 0.05))
                 break
-            time.sleep(0.002)
+            self._update(wire)
+        wire.close()
         self.broker.kill()
         self.broker.start()
         self.broker.wait_for_leader(TOPIC)
