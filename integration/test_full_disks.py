@@ -101,9 +101,12 @@ def values(wire: Wire) -> list[bytes | None]:
 def test_killed_and_restarted_while_there_is_no_room(
     start: Callable[..., Broker], disk: SmallDisk
 ) -> None:
-    broker = start(f"{disk.path}/data", **{"log.segment.bytes": 1 << 20})
-    points = disk.path / "data" / "recovery-point-offset-checkpoint"
+    settings = {"log.segment.bytes": 1 << 20, "log.flush.offset.checkpoint.interval.ms": 3_600_000}
+    broker = start(f"{disk.path}/data", **settings)
     broker.create_topic(TOPIC)
+    # As after a partition was moved away: a start writes this anew.
+    points = disk.path / "data" / "recovery-point-offset-checkpoint"
+    points.write_text("0\n1\ngone 0 7\n")
     taken: list[bytes] = []
     with broker.wire() as wire:
         wait_until("coordinator", WAIT_S, lambda: wire.coordinator_error(GROUP) == 0)
@@ -116,10 +119,8 @@ def test_killed_and_restarted_while_there_is_no_room(
         assert values(wire) == taken
     for _ in range(2):
         broker.kill()
-        # As after a partition was moved away: this has to be written anew.
-        points.write_text("0\n1\ngone 0 7\n")
         broker.start().wait_for_leader(TOPIC)
-        assert f"The checkpoints in {points.parent} are not up to date" in broker.log
+        assert points.read_text() == ""
         with broker.wire() as wire:
             assert values(wire) == taken
             send_until_refused(wire, taken)  # the last block of a file may have a little room
