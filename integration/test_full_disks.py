@@ -104,7 +104,7 @@ def test_killed_and_restarted_while_there_is_no_room(
     settings = {"log.segment.bytes": 1 << 20, "log.flush.offset.checkpoint.interval.ms": 3_600_000}
     broker = start(f"{disk.path}/data", **settings)
     broker.create_topic(TOPIC)
-    # As after a partition was moved away: a start writes this anew.
+    # As after a partition was moved away: a start has to replace this file.
     points = disk.path / "data" / "recovery-point-offset-checkpoint"
     points.write_text("0\n1\ngone 0 7\n")
     taken: list[bytes] = []
