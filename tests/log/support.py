@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -91,3 +92,8 @@ def die_at_rename(monkeypatch: pytest.MonkeyPatch, steps: int) -> list[str]:
 
     monkeypatch.setattr(os, "replace", replace)
     return done
+
+
+def no_space(*_: object) -> Any:
+    """In place of a call on a full disk."""
+    raise OSError(errno.ENOSPC, "No space left on device")

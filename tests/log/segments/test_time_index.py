@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import random
 from pathlib import Path
@@ -17,7 +16,7 @@ from kafka08.message.entry import encode_entry
 from tests.fakes.runtime import FakeClock
 from tests.log.cleaning.support import clean_once, cleaner_of, compacted_log
 from tests.log.faulty_files import Crash, FaultyFiles
-from tests.log.support import append, crash_copy, die_at_rename, fill, open_log, writable
+from tests.log.support import append, crash_copy, die_at_rename, fill, no_space, open_log, writable
 from tests.message.batches import batch
 
 VALUE = b"v" * 60
@@ -110,10 +109,6 @@ def test_it_is_emptied_on_a_full_disk(tmp_path, monkeypatch):
         index.replace(b"")
     assert (index.entries, index.exists) == (0, True)
     assert index.append(MessageTime(3, 1)) and index.last == (3, 1)
-
-
-def no_space(*_):
-    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.mark.parametrize(
