@@ -1,6 +1,6 @@
 """The storage model of tests/log/test_model.py at length, with new seeds in every run.
 
-KAFKA08_MODEL_STEPS sets how many steps (default 400,000), KAFKA08_MODEL_SEED the first seed, to
+KAFKA08_MODEL_STEPS sets how many steps (default 100,000), KAFKA08_MODEL_SEED the first seed, to
 repeat a failure: its report names the seed of the run that failed.
 """
 
@@ -16,7 +16,7 @@ import pytest
 
 from tests.log.storage_model import Driver
 
-STEPS = int(os.environ.get("KAFKA08_MODEL_STEPS", "400000"))
+STEPS = int(os.environ.get("KAFKA08_MODEL_STEPS", "100000"))
 SEED = int(os.environ.get("KAFKA08_MODEL_SEED") or random.randrange(1 << 40))
 STEPS_PER_RUN = 250
 

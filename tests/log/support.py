@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +99,18 @@ def die_at_rename(monkeypatch: pytest.MonkeyPatch, steps: int) -> list[str]:
 def no_space(*_: object) -> Any:
     """In place of a call on a full disk."""
     raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@contextmanager
+def no_room_for_files() -> Iterator[None]:
+    """A disk without room for a new file; those that exist can be opened."""
+    real = os.open
+
+    def full(path: str, flags: int, *args: Any, **more: Any) -> int:
+        if flags & os.O_CREAT and not os.path.exists(path):
+            no_space()
+        return real(path, flags, *args, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "open", full)
+        yield

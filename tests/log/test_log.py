@@ -29,6 +29,7 @@ from tests.log.support import (
     append,
     everything,
     fill,
+    no_room_for_files,
     open_log,
     segment_paths,
     values,
@@ -252,23 +253,12 @@ def test_read_at_the_end_and_out_of_range(tmp_path: Path) -> None:
     assert len(log.read(10, 0)) == 0
 
 
-def test_a_log_that_must_begin_elsewhere_on_a_full_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_that_must_begin_elsewhere_on_a_full_disk(tmp_path: Path) -> None:
     log = open_log(tmp_path, segment_bytes=200)
     fill(log, 9)
     assert len(log.segments) > 2
-    real = os.open
-
-    def full(path: str, flags: int, *args: Any, **more: Any) -> int:
-        if flags & os.O_CREAT and not os.path.exists(path):
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return real(path, flags, *args, **more)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "open", full)
-        with pytest.raises(OSError, match="No space left"):
-            log.truncate_fully_and_start_at(20)
+    with no_room_for_files(), pytest.raises(OSError, match="No space left"):
+        log.truncate_fully_and_start_at(20)
     assert (log.first_offset, log.log_end_offset, log.size) == (0, 0, 0)
     assert everything(log) == []
     log.truncate_fully_and_start_at(20)

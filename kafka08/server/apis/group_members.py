@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Collection, Sequence
 
 from kafka08.errors import NO_ERROR, UnknownError
 from kafka08.groups import nodes
@@ -44,23 +45,35 @@ class DescribeGroupsApi:
     def handle(
         self, header: RequestHeader, request: a.DescribeGroupsRequest
     ) -> a.DescribeGroupsResponse:
+        listed = self._listed(request.groups)
         groups = in_turns(self._runtime, request.groups)
-        return a.DescribeGroupsResponse([self._describe(header, group) for group in groups])
+        return a.DescribeGroupsResponse([self._describe(header, each, listed) for each in groups])
 
     def failure(
         self, header: RequestHeader, request: a.DescribeGroupsRequest, code: int
     ) -> a.DescribeGroupsResponse:
         return a.DescribeGroupsResponse([_failed(group, code) for group in request.groups])
 
-    def _describe(self, header: RequestHeader, group: str) -> a.DescribedGroup:
+    def _listed(self, groups: Sequence[str]) -> Collection[str] | None:
+        """The groups in ZooKeeper, where this is less than to ask for one after the other."""
+        if len(groups) < 2:
+            return None
+        try:
+            return frozenset(nodes.list_groups(self._zk))
+        except ZkError:
+            return None
+
+    def _describe(
+        self, header: RequestHeader, group: str, listed: Collection[str] | None
+    ) -> a.DescribedGroup:
         """Members here come first, then those in ZooKeeper, then the rest of either."""
         if self._members is None:
-            return self._in_zookeeper(group)
+            return self._in_zookeeper(group, listed)
         code = self._members.offsets.check_coordinator(group)
         here = None if code else self._coordinated(self._members, group)
         if here is not None and here.members:
             return here
-        found = self._in_zookeeper(group)
+        found = self._in_zookeeper(group, listed)
         if here is not None and found.state != STABLE:
             return here
         if code and header.api_version > 0 and found.state == DEAD:
@@ -89,10 +102,13 @@ class DescribeGroupsApi:
         state = group.state.value
         return a.DescribedGroup(NO_ERROR, group_id, state, group.protocol_type, protocol, described)
 
-    def _in_zookeeper(self, group: str) -> a.DescribedGroup:
+    def _in_zookeeper(self, group: str, listed: Collection[str] | None) -> a.DescribedGroup:
         try:
             check_path(znodes.consumer_ids_path(group))
-            exists = self._zk.exists(znodes.group_path(group)) is not None
+            if listed is None:
+                exists = self._zk.exists(znodes.group_path(group)) is not None
+            else:
+                exists = group in listed
             members = self._registered(group) if exists else []
         except (ZkError, ValueError) as error:
             logger.warning("Could not describe group %r: %s", group, error)

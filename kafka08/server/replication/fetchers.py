@@ -326,10 +326,12 @@ class ReplicaFetcher(Loop):
         position.verifying = position.offset < log.log_end_offset
 
     def _truncate(self, position: _Position, offset: int) -> None:
-        """Cut the log and lower the high watermark: this replica may become leader."""
-        log = position.partition.any_log()
-        log.truncate_to(offset)
-        position.offset, position.verifying = log.log_end_offset, False
+        position.partition.any_log().truncate_to(offset)
+        self._go_on_behind_the_cut(position)
+
+    def _go_on_behind_the_cut(self, position: _Position) -> None:
+        """Also lower the high watermark: this replica may become leader."""
+        position.offset, position.verifying = position.partition.any_log().log_end_offset, False
         position.partition.follow_hw(position.partition.high_watermark)
         self._checkpoint()
 
@@ -362,8 +364,11 @@ class ReplicaFetcher(Loop):
             return
         if log.log_end_offset < earliest:
             logger.warning("Replica of %s starts over at its leader's start %d", key, earliest)
-            log.truncate_fully_and_start_at(earliest)
-            self._checkpoint()
+            try:
+                log.truncate_fully_and_start_at(earliest)
+            finally:  # on a full disk the log is empty, and begins where it did
+                self._go_on_behind_the_cut(position)
+            return
         position.offset = max(position.offset, earliest)
         position.verifying = position.offset < log.log_end_offset
 

@@ -47,6 +47,19 @@ def test_groups_without_members(rig: AdminRig) -> None:
     assert describe(rig, "g")[0].state == "Empty"
 
 
+def test_zookeeper_is_asked_once_for_many(
+    rig: AdminRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(rig, "ids/g_a", b"registration of a")
+
+    def never(path: str) -> None:
+        raise AssertionError(f"asked for {path}")
+
+    monkeypatch.setattr(rig.zk, "exists", never)
+    states = [each.state for each in describe(rig, "g", "g/ids", *[f"h{n}" for n in range(50)])]
+    assert states == ["Stable"] + ["Dead"] * 51
+
+
 @pytest.mark.parametrize("group", ["", "..", "a/../b", "a\0"])
 def test_groups_that_are_no_path(rig: AdminRig, group: str) -> None:
     assert [tuple(found) for found in describe(rig, group)] == [(-1, group, "", "", "", [])]
@@ -58,3 +71,5 @@ def test_zookeeper_away(rig: AdminRig, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(rig.zk, "exists", away)
     assert [found[:2] for found in describe(rig, "g")] == [(-1, "g")]
+    monkeypatch.setattr(rig.zk, "children_if_exists", away)
+    assert [found[:2] for found in describe(rig, "g", "h")] == [(-1, "g"), (-1, "h")]

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from kafka08.common import Broker, TopicPartition
-from kafka08.log.disk import DiskFailure
+from kafka08.log.disk import DiskFailure, is_full
 from kafka08.protocol.schemas import FetchPartition, FetchRequest, FetchTopic, OffsetsRequest
 from kafka08.server.quotas.replication import ReplicationQuota
 from kafka08.server.replication.fetchers import Following, ReplicaFetcher, ReplicaFetcherManager
-from tests.log.support import everything
+from tests.log.support import everything, no_room_for_files
 from tests.message.sets import wrapper
 from tests.server.support import ME, PEER, Rig, message_set
 
@@ -570,6 +570,23 @@ def test_a_follower_behind_the_leaders_start_starts_over_there(pair: LeaderAndFo
     assert times == [-1, -2]
     assert all(r.replica_id == PEER for r in pair.channel.requests)
     pair.steps(1)
+    assert pair.same()
+
+
+def test_on_a_full_disk_it_is_empty_until_there_is_room(pair: LeaderAndFollower) -> None:
+    pair.leader.append(*"abc")
+    log = pair.leader.replicas.partitions[T].any_log()
+    log.truncate_fully_and_start_at(10)
+    pair.leader.append("k")
+    pair.alone(message_set("a"))
+    pair.copy.high_watermark = 1
+    pair.follow()
+    with no_room_for_files():
+        pair.steps(1)
+    assert (pair.log.log_end_offset, pair.copy.high_watermark) == (0, 0)
+    assert [is_full(each.error) for each in pair.errors] == [True]
+    pair.follower.clock.now += 1.0
+    pair.steps(2)
     assert pair.same()
 
 
