@@ -39,6 +39,7 @@ MODULES = (
     "kafka08.message.entry",
     "kafka08.message.sets",
     "kafka08.message.timed_sets",
+    "kafka08.message.times",
     "kafka08.message.wrappers",
     "kafka08.metrics.meters",
     "kafka08.metrics.requests",

@@ -200,7 +200,9 @@ class LogDirectory:
 
     def partitions(self) -> dict[TopicPartition, str]:
         """The partitions kept here, with their directories. Directories with other names are
-        skipped with a warning (0.8.2.2 refuses to start). Raises OSError."""
+        skipped with a warning (0.8.2.2 refuses to start). An empty directory of a partition is
+        removed: a broker was killed before the first segment, which would take space. Raises
+        OSError."""
         with os.scandir(self.path) as entries:
             # is_dir raises for an unreadable partition; os.path.isdir would return False
             names = sorted(entry.name for entry in entries if entry.is_dir())
@@ -210,6 +212,8 @@ class LogDirectory:
             topic_partition = parse_log_name(name)
             if topic_partition is None:
                 logger.warning("Skipping directory %s: it is not named as a partition is.", path)
+            elif not os.listdir(path):
+                os.rmdir(path)
             else:
                 found[topic_partition] = path
         return found

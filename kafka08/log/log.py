@@ -448,7 +448,8 @@ class Log:
         with self._lock:
             self._synced_changes = max(self._synced_changes, changes)
             if truncations == self.truncations:
-                self.recovery_point = max(self.recovery_point, up_to)
+                recovery_point = self.producers.recovery_point(up_to)
+                self.recovery_point = max(self.recovery_point, recovery_point)
                 if cuts == self._cuts:
                     self._first_cut = _NO_CUT if end > up_to else max(first_cut, up_to)
                 self.last_flush_ms = self._clock.millis()

@@ -17,6 +17,7 @@ import logging
 import os
 from bisect import insort
 from collections.abc import Collection, Iterable, Sequence
+from typing import Final
 
 from kafka08.errors import InvalidRecordError, KafkaError
 from kafka08.log.directory import sync_directory, unlink_if_there
@@ -30,16 +31,20 @@ from kafka08.message.scan import ProducerRow, producer_batches, stretches
 
 logger = logging.getLogger("kafka.log.ProducerStateManager")
 
+_EVERYTHING_SAVED: Final = 1 << 63  # above all offsets
+
 
 class ProducerStateManager:
     """``states`` of the log in ``directory``, and the offsets of its ``snapshots``, ascending."""
 
-    __slots__ = ("_directory", "snapshots", "states")
+    __slots__ = ("_directory", "_unsaved", "snapshots", "states")
 
     def __init__(self, directory: str) -> None:
         self.states = ProducerStates()
         self.snapshots: list[int] = []
         self._directory = directory
+        # From where to read the batches as long as no snapshot has them.
+        self._unsaved = _EVERYTHING_SAVED
 
     def load(self, segments: Sequence[LogSegment], known: int, now: int, *, clean: bool) -> None:
         """Find the state at the log's end. ``known`` is the recovery point, which is that end after
@@ -67,17 +72,10 @@ class ProducerStateManager:
         that do not have batches."""
         bases = [segment.base_offset for segment in segments if segment.base_offset <= known]
         start = bases[0] if self.snapshots else bases[-1]
-        self.states = ProducerStates()
-        for offset in reversed(self.snapshots):
-            try:
-                with open(self._path(offset), "rb") as file:
-                    self.states = ProducerStates.restore(file.read(), now)
-            except CorruptSnapshotError as error:
-                logger.warning("Ignoring the snapshot %s: %s", self._path(offset), error)
-                self._remove([offset])
-            else:
-                start = max(offset, start)
-                break
+        self._unsaved = _EVERYTHING_SAVED
+        corrupt = self._read_snapshot(now)
+        if self.snapshots:
+            start = max(self.snapshots[-1], start)
         missing = []
         ends = [segment.base_offset for segment in segments[1:]]
         for segment, end in zip(segments, [*ends, None], strict=True):
@@ -86,14 +84,36 @@ class ProducerStateManager:
                 try:
                     self.snapshot(base)
                 except OSError as error:
-                    # One below leads to the same state, and a start must not need space.
-                    if not self.snapshots or not is_shortage(error):
+                    # A start must not need space. A snapshot below leads to the same state, and
+                    # without one the batches from the segment of the recovery point on.
+                    if not is_shortage(error) or (corrupt and not self.snapshots):
                         raise
                     logger.warning("Leaving out the snapshot %s: %s", self._path(base), error)
+                    if not self.snapshots:
+                        self._unsaved = start
                 missing.append(base)
             if base not in plain and (end is None or end > start):
                 self._read(segment, start, now)
         self._sync(missing)
+        for offset in corrupt:
+            if offset not in self.snapshots:
+                unlink_if_there(self._path(offset))
+
+    def _read_snapshot(self, now: int) -> list[int]:
+        """The state of the newest snapshot that can be read. Those above it are in ``snapshots`` no
+        more: the result."""
+        self.states = ProducerStates()
+        corrupt = []
+        while self.snapshots:
+            path = self._path(self.snapshots[-1])
+            try:
+                with open(path, "rb") as file:
+                    self.states = ProducerStates.restore(file.read(), now)
+                break
+            except CorruptSnapshotError as error:
+                logger.warning("Ignoring the snapshot %s: %s", path, error)
+                corrupt.append(self.snapshots.pop())
+        return corrupt
 
     def _read(self, segment: LogSegment, start: int, now: int) -> None:
         """Add the batches of a segment from offset ``start`` on."""
@@ -141,8 +161,14 @@ class ProducerStateManager:
 
     def clear(self) -> None:
         """Forget all producers: the log was emptied. Raises OSError."""
-        self.states = ProducerStates()
+        self.states, self._unsaved = ProducerStates(), _EVERYTHING_SAVED
         self.remove_above(-1)
+
+    def recovery_point(self, synced: int) -> int:
+        """The recovery point of a log that is on disk up to the offset ``synced``. The next start
+        finds the producers up to there."""
+        saved = bool(self.snapshots) and self.snapshots[0] <= synced
+        return synced if saved else min(synced, self._unsaved)
 
     # Snapshots
 

@@ -29,6 +29,8 @@ from kafka08.message.entry import (
     MIN_ENTRY,
     OFFSET,
     PAUSED,
+    SIZE,
+    SIZE_AT,
     TIMED,
     WRAPPER,
     AnyMessage,
@@ -243,7 +245,7 @@ def require_batch(buffer: memoryview, *, zstd: bool) -> None:
     """Check that a set is exactly one batch, which may be packed with zstd or not: all that later
     versions of Produce take. Raises InvalidRecordError, UnsupportedCompressionTypeError."""
     whole = len(buffer) >= RECORDS_AT and magic_of(buffer) == BATCH
-    if not whole or offset_and_stop(buffer, 0)[1] != len(buffer):
+    if not whole or LOG_OVERHEAD + SIZE.unpack_from(buffer, SIZE_AT)[0] != len(buffer):
         raise InvalidRecordError("A produce request of this version has one batch per partition")
     if codec_of(buffer) == ZSTD and not zstd:
         raise UnsupportedCompressionTypeError()

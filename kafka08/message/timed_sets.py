@@ -133,12 +133,10 @@ def number_timed_set(
                 refuse(view, walked, max_size)
             break
         _require(magic_of(view, position) == magic)
-        _, stop = offset_and_stop(view, position)
-        codec = codec_of(view, position)
         number = _number_batch if magic == BATCH else _number_wrapper
-        offset += number(view, position, stop, offset, rules, left)
+        count, position, codec = number(view, position, offset, rules, left)
+        offset += count
         entries += 1
-        position = stop
     if not entries:
         return NOTHING, 0
     found = offset - base, position, base, offset - 1, entries, codec, magic
@@ -151,12 +149,14 @@ def _require(same_format: bool) -> None:
 
 
 def _number_batch(
-    view: memoryview, position: int, stop: int, offset: int, rules: Rules, left: _InflateBudget
-) -> int:
-    """The number of records of the batch, which gets ``offset`` as its base."""
-    _, _, _, _, _, attributes, last_delta, base_time, max_time, _, _, _, count = header_of(
+    view: memoryview, position: int, offset: int, rules: Rules, left: _InflateBudget
+) -> tuple[int, int, int]:
+    """The number of records of the batch, which gets ``offset`` as its base; where it ends; its
+    codec."""
+    _, size, _, _, _, attributes, last_delta, base_time, max_time, _, _, _, count = header_of(
         view, position
     )
+    stop = position + LOG_OVERHEAD + size
     codec = attributes & CODEC
     if codec not in NAMES:
         raise UnknownError(f"Unknown compression codec {codec}")
@@ -177,17 +177,20 @@ def _number_batch(
     set_leader_epoch(view, position, rules.leader_epoch)
     if rules.append_time is not None:
         set_newest(view, position, stop, rules.append_time, stamped=True)
-        return count
+        return count, stop, codec
     _check_times(oldest, newest, rules)
     if newest != max_time or attributes & CLAIMED:
         set_newest(view, position, stop, newest)
-    return count
+    return count, stop, codec
 
 
 def _number_wrapper(
-    view: memoryview, position: int, stop: int, offset: int, rules: Rules, left: _InflateBudget
-) -> int:
-    """The number of messages in the wrapper of format 1, which get offsets from ``offset`` on."""
+    view: memoryview, position: int, offset: int, rules: Rules, left: _InflateBudget
+) -> tuple[int, int, int]:
+    """The number of messages in the wrapper of format 1, which get offsets from ``offset`` on;
+    where it ends; its codec."""
+    _, stop = offset_and_stop(view, position)
+    codec = codec_of(view, position)
     found = timed_leaves(view, position, stop, max_inflated=left.most, check_crc=True)
     left.left -= len(found.data)
     count = found.count
@@ -203,7 +206,7 @@ def _number_wrapper(
         newest = rules.append_time
     last = offset + count - 1
     if found.first or found.last != count - 1 or not found.ordered:
-        entry = _renumbered(found, codec_of(view, position), last, newest, stamped)
+        entry = _renumbered(found, codec, last, newest, stamped)
         if len(entry) > left.max_size + LOG_OVERHEAD:
             raise MessageSizeTooLargeError(
                 f"A compressed message has {len(entry)} bytes after it was numbered, which exceeds "
@@ -212,11 +215,11 @@ def _number_wrapper(
         if left.renewed is None:
             raise InvalidRecordError("The messages in a compressed one are not numbered from 0")
         left.renewed.append(Rebuilt(position, stop - position, entry))
-        return count
+        return count, stop, codec
     OFFSET.pack_into(view, position, last)
     if newest != time_of(view, position) or stamped != is_stamped(view, position):
         set_time(view, position, stop, newest, stamped=stamped)
-    return count
+    return count, stop, codec
 
 
 def _renumbered(found: TimedLeaves, codec: int, last: int, time: int, stamped: bool) -> bytes:

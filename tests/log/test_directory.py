@@ -111,8 +111,10 @@ def test_marker(tmp_path: Path) -> None:
 
 
 def test_partitions_and_what_is_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    for name in ("t-1", "a-b-0", "lost+found", "t-02"):
+    for name in ("t-1", "a-b-0", "lost+found", "t-02", "empty-0"):
         (tmp_path / name).mkdir()
+    for name in ("t-1", "a-b-0"):
+        (tmp_path / name / f"{0:020d}.log").touch()
     (tmp_path / "u-1").write_text("a plain file")
     directory = LogDirectory(str(tmp_path))
     assert directory.partitions() == {
@@ -121,6 +123,7 @@ def test_partitions_and_what_is_none(tmp_path: Path, caplog: pytest.LogCaptureFi
     }
     directory.unlock()
     assert caplog.text.count("Skipping directory") == 2
+    assert not (tmp_path / "empty-0").exists()
 
 
 def test_a_file_is_replaced_or_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from kafka08.settings.broker import BrokerConfig
 from tests.fakes.runtime import FakeClock
 from tests.log.cleaning.support import put_keys
 from tests.log.dead_disk import Dead
-from tests.log.support import append, everything, fill, no_space
+from tests.log.support import append, everything, fill, no_room_for_files, no_space
 
 T0, T1, T2 = (TopicPartition("t", partition) for partition in range(3))
 MARKER = ".kafka_cleanshutdown"
@@ -161,9 +161,15 @@ def test_each_directory_has_its_own_files(brokers: Brokers, tmp_path: Path) -> N
     assert sorted(manager.logs) == [T0, T1]
 
 
+def begin(directory: Path) -> None:
+    """A log without messages."""
+    directory.mkdir(parents=True)
+    (directory / f"{0:020d}.log").touch()
+
+
 def test_a_partition_in_two_directories_refuses_to_start(brokers: Brokers, tmp_path: Path) -> None:
     for name in ("a", "b"):
-        (tmp_path / name / "t-0").mkdir(parents=True)
+        begin(tmp_path / name / "t-0")
     with pytest.raises(KafkaError, match="Duplicate log directories found"):
         brokers.start("a", "b")
     brokers.start("a")  # the locks were given up
@@ -195,7 +201,7 @@ def test_strays_do_not_keep_the_broker_from_starting(brokers: Brokers, tmp_path:
 
 def test_topic_configs_apply_and_bad_ones_do_not(brokers: Brokers, tmp_path: Path) -> None:
     for name in ("t-0", "u-0", "v-0"):
-        (tmp_path / "a" / name).mkdir(parents=True)
+        begin(tmp_path / "a" / name)
     topics = {"t": {"segment.bytes": "77"}, "u": {"segment.bytes": "many"}}
     logs = brokers.start(topics=topics, log_segment_bytes=1000).logs
     assert {tp.topic: log.config.segment_bytes for tp, log in logs.items()} == {
@@ -546,6 +552,14 @@ class TestNoRoom:
         assert not (tmp_path / "a" / "t-0").exists() and not (tmp_path / "b" / "t-0").exists()
         brokers.stop(manager)
         assert list(brokers.start("a", "b", "c").logs) == [T0]
+
+    def test_a_log_without_a_segment_begins_later(self, brokers: Brokers, tmp_path: Path) -> None:
+        brokers.stop(brokers.start())
+        (tmp_path / "a" / "t-0").mkdir()
+        with no_room_for_files():
+            manager = brokers.start()
+        assert manager.logs == {} and not (tmp_path / "a" / "t-0").exists()
+        append(create(manager), "x")
 
     @pytest.mark.parametrize("name", [POINTS, STARTS, CLEANED])
     def test_a_start_leaves_entries_of_deleted_logs(

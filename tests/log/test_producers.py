@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import builtins
-import errno
 import os
 import random
 import shutil
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from kafka08.log.producers import ProducerStateManager
 from kafka08.message.scan import plain_producer_batches
 from tests.fakes.runtime import FakeClock
 from tests.log.faulty_files import Crash, FaultyFiles
-from tests.log.support import append, config, crash_copy, open_log, writable
+from tests.log.support import append, config, crash_copy, no_space, open_log, writable
 from tests.message.batches import batch, simple
 
 
@@ -224,9 +225,21 @@ def test_deleted_segments_take_their_snapshots_along(tmp_path: Path) -> None:
     assert list(known(again)) == list(range(6))  # also those of the deleted segments
 
 
-def test_a_start_on_a_full_disk_leaves_out_snapshots(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@contextmanager
+def no_room_for_snapshots() -> Iterator[None]:
+    real = builtins.open
+
+    def full(path: Any, mode: str = "r", *args: Any, **more: Any) -> Any:
+        if mode != "rb" and str(path).endswith(".snapshot"):
+            no_space()
+        return real(path, mode, *args, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builtins, "open", full)
+        yield
+
+
+def test_a_start_on_a_full_disk_leaves_out_snapshots(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     for producer in range(3):
         send(log, producer, 0)
@@ -235,21 +248,50 @@ def test_a_start_on_a_full_disk_leaves_out_snapshots(
     copy = crash_copy(log, tmp_path / "x")
     for path in (copy / f"{2:020d}.snapshot", copy / f"{3:020d}.snapshot"):
         path.unlink()
-    real = builtins.open
-
-    def full(path: Any, mode: str = "r", *args: Any, **more: Any) -> Any:
-        if mode != "rb" and str(path).endswith(".snapshot"):
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return real(path, mode, *args, **more)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(builtins, "open", full)
+    with no_room_for_snapshots():
         again = open_log(copy.parent, recovery_point=3)
     everybody = {0: [0], 1: [1], 2: [2]}
     assert known(again) == everybody and snapshots(again) == [1]
     again.producers.remove_below(2)  # as retention does
     assert known(open_log(copy.parent, recovery_point=3)) == everybody
     assert snapshots(again) == [1, 2, 3]
+
+
+def test_without_a_snapshot_the_recovery_point_stays_until_there_is_one(tmp_path: Path) -> None:
+    """That of the second segment may include lost batches. It goes, and there is no room."""
+    log = open_log(tmp_path)
+    send(log, 7, 0)
+    log.roll()
+    send(log, 8, 0)
+    copy = crash_copy(log, tmp_path / "x")
+    both = {7: [0], 8: [1]}
+    for _ in range(2):
+        with no_room_for_snapshots():
+            again = open_log(copy.parent)
+        again.flush()
+        assert known(again) == both and snapshots(again) == []
+        assert again.recovery_point == 0
+    again.flush()
+    again.roll()
+    assert snapshots(again) == [2]
+    again.flush()
+    assert again.recovery_point == 2
+    assert known(open_log(copy.parent, recovery_point=2)) == both
+
+
+def test_a_corrupt_snapshot_stays_until_there_is_another(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    for producer in range(3):
+        send(log, producer, 0)
+        log.roll()
+    log.flush()
+    copy = crash_copy(log, tmp_path / "x")
+    for path in copy.glob("*.snapshot"):
+        path.write_bytes(b"corrupt")
+    with no_room_for_snapshots(), pytest.raises(OSError, match="No space left"):
+        open_log(copy.parent, recovery_point=3)
+    again = open_log(copy.parent, recovery_point=3)
+    assert known(again) == {0: [0], 1: [1], 2: [2]} and snapshots(again) == [1, 2, 3]
 
 
 def test_truncation_takes_batches_back(tmp_path: Path) -> None:

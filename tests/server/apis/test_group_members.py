@@ -47,9 +47,7 @@ def test_groups_without_members(rig: AdminRig) -> None:
     assert describe(rig, "g")[0].state == "Empty"
 
 
-def test_zookeeper_is_asked_once_for_many(
-    rig: AdminRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_zookeeper_is_asked_once_for_many(rig: AdminRig, monkeypatch: pytest.MonkeyPatch) -> None:
     put(rig, "ids/g_a", b"registration of a")
 
     def never(path: str) -> None:
