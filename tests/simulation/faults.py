@@ -309,7 +309,7 @@ FAULTS = {
     "cut from ZooKeeper": Fault(2, _cut_from_zookeeper),
     "cut from a server": Fault(1, _cut_from_server),
     "lose ZooKeeper": Fault(2, _lose_connection),
-    "full disk": Fault(1, _fill),
+    "full disk": Fault(2, _fill),
     "broken disk": Fault(1, _break),
     "short write": Fault(1, _write_in_part),
     "slow sync": Fault(1, _sync_slowly),
