@@ -12,14 +12,14 @@ from integration.faults.run import Options, Run
 
 
 @pytest.mark.slow
-def test_three_hundred_faults(tmp_path: Path) -> None:
+def test_a_hundred_faults(tmp_path: Path) -> None:
     reason = Namespaces.missing()
     if reason:
         pytest.skip(reason)
     seed = random.randrange(1 << 31)
     hosts = Namespaces()
     try:
-        outcome = Run(Options(300, seed, tmp_path), hosts, print).go()
+        outcome = Run(Options(100, seed, tmp_path), hosts, print).go()
     finally:
         hosts.close()
     assert outcome.sound, f"seed {seed}\n{outcome.report()}"

@@ -181,14 +181,9 @@ class Log:
         config, rules = self.config, self.rules
         if len(buffer) > MAGIC_AT and buffer[MAGIC_AT]:
             rules = numbering.timed_rules(rules, config, self._clock.millis())
+        name = self.topic_partition
         return numbering.number(
-            self.topic_partition,
-            config,
-            buffer,
-            base,
-            opened=opened,
-            rebuild=rebuild,
-            rules=rules,
+            name, config, buffer, base, opened=opened, rebuild=rebuild, rules=rules
         )
 
     def append(
@@ -511,10 +506,10 @@ class Log:
         logger.debug("Truncate and start log '%s' to %d", self.name, offset)
         recovery_point = min(offset, self.recovery_point)
         self.truncate_to(self.log_start_offset)
-        if offset == self.log_start_offset:
-            return
         with self._lock:
             self._note_truncation(0)  # these facts described the old content
+            if offset == self.log_start_offset:
+                return
             segment = self._new_segment(offset)
             self.files.drop(self.files.list[:], self._deletion_time())
             self.files.add(segment)

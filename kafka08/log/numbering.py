@@ -170,13 +170,9 @@ def _in_format(
     found = found._replace(entries=checked.entries, codec=checked.codec, magic=checked.magic)
     wrapped = checked.codec and not target
     last_stored = [each.offset for each in iter_entries(stored) if each.codec] if wrapped else []
+    movable = not normalised
     return Numbered(
-        base,
-        found,
-        stored,
-        normalised=normalised,
-        movable=not normalised,
-        last_stored=last_stored,
+        base, found, stored, normalised=normalised, movable=movable, last_stored=last_stored
     )
 
 

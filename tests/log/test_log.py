@@ -266,6 +266,15 @@ def test_a_log_that_must_begin_elsewhere_on_a_full_disk(tmp_path: Path) -> None:
     assert bases(log) == [20] and everything(log) == [(20, "a")]
 
 
+@pytest.mark.parametrize("start", [0, 5])
+def test_nothing_is_deleted_in_a_log_that_begins_anew(tmp_path: Path, start: int) -> None:
+    log = open_log(tmp_path)
+    fill(log, 4)
+    log.delete_records(2)
+    log.truncate_fully_and_start_at(start)
+    assert (log.deleted_until, log.first_offset, log.log_end_offset) == (0, start, start)
+
+
 def test_read_never_crosses_a_segment_and_cuts_anywhere(tmp_path: Path) -> None:
     log = open_log(tmp_path, segment_bytes=100)
     for _ in range(4):

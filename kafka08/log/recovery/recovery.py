@@ -157,12 +157,7 @@ def recover(
     base, size = segment.base_offset, segment.size
     indexes = _NewIndexes(base, config.segment_index_bytes)
     walk = FileWalk(
-        segment.file.fd,
-        0,
-        size,
-        check_crc=True,
-        last=base - 1,
-        up_to=base + MAX_RELATIVE_OFFSET,
+        segment.file.fd, 0, size, check_crc=True, last=base - 1, up_to=base + MAX_RELATIVE_OFFSET
     )
     position, last, magic, told = 0, base - 1, 0, 0
     is_due = False  # whether to index the entry at position, if it is valid

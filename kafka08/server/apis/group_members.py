@@ -88,17 +88,13 @@ class DescribeGroupsApi:
                 return a.DescribedGroup(NO_ERROR, group_id, EMPTY, "", "", [])
             return None
         protocol = (group.protocol or "") if group.state is GroupState.STABLE else ""
-        described = [
-            a.GroupMember(
-                each.id,
-                each.client_id,
-                each.client_host,
-                each.metadata_for(protocol),
-                each.assignment if protocol else b"",
-                each.instance_id,
+        described = []
+        for each in group.members.values():
+            metadata, assignment = each.metadata_for(protocol), each.assignment if protocol else b""
+            client = each.client_id, each.client_host
+            described.append(
+                a.GroupMember(each.id, *client, metadata, assignment, each.instance_id)
             )
-            for each in group.members.values()
-        ]
         state = group.state.value
         return a.DescribedGroup(NO_ERROR, group_id, state, group.protocol_type, protocol, described)
 

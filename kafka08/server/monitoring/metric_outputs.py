@@ -43,11 +43,7 @@ def start(
 def _serve(config: BrokerConfig, endpoints: Endpoints) -> Iterator[Callable[[], object]]:
     try:
         server = HttpServer(
-            config.http_host,
-            config.http_port,
-            endpoints,
-            name=_NAME,
-            allowed_hosts=_names(config),
+            config.http_host, config.http_port, endpoints, name=_NAME, allowed_hosts=_names(config)
         )
     except (KafkaError, ImportError) as error:
         logger.error("The broker continues without its metrics over HTTP: %s", error)

@@ -63,19 +63,13 @@ class DriverMember:
         self._stopping = self._runtime.event()
         self._session_lost = False
         self._zk = zk or zookeeper_session(config, self._runtime)
+        member = config.group_id, self.consumer_id
         self._group = GroupNodes(
-            self._zk,
-            config.group_id,
-            self.consumer_id,
-            self._on_change,
-            protocol=config.security_protocol,
+            self._zk, *member, self._on_change, protocol=config.security_protocol
         )
+        brokers = self._group.brokers
         self._store = OffsetStore(
-            config,
-            self._zk,
-            self._group.brokers,
-            stopping=self._stopping,
-            runtime=self._runtime,
+            config, self._zk, brokers, stopping=self._stopping, runtime=self._runtime
         )
         self._assign = assignor_for(config.partition_assignment_strategy)
         self._threads = dict.fromkeys(thread_ids(self.consumer_id, max(topics.values())))
