@@ -301,8 +301,10 @@ class Driver:
                     self._check_cleaned(expected, units, log)
                 else:
                     self._check_kept(expected, units, log)
-                # a truncation that was killed has not changed what was synced below its cut
-                backed = (expected.durable, expected.durable_before, log.log_start_offset)
+                # A truncation that was killed has not changed what was synced below its cut, and
+                # below the first entry nothing can be lost.
+                first = units[0].messages[0][0] if units else log.log_end_offset
+                backed = (expected.durable, expected.durable_before, first)
                 expected.durable = max(backed)
         end = max(units[-1].last + 1 if units else 0, log.segments[-1].base_offset)
         assert log.log_end_offset == end
