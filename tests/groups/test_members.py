@@ -9,6 +9,7 @@ import pytest
 from kafka08.errors import ProtocolError
 from kafka08.groups import members
 from kafka08.protocol import admin_schemas as a
+from kafka08.protocol.schemas import RequestHeader
 from kafka08.server.apis.group_members import DescribeGroupsApi
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import Session
@@ -21,7 +22,8 @@ def test_what_a_broker_tells_of_members_reads_as_zookeeper_does(world: ClusterWi
     world.put("/consumers/g/owners/t/1", b"stranger-0")
     client: Any = Session(world.ensemble)
     seen = members.read_group(client, "g")
-    described = DescribeGroupsApi(FakeRuntime(), client)._in_zookeeper("g")
+    api, header = DescribeGroupsApi(FakeRuntime(), client), RequestHeader(15, 0, 1, "c")
+    [described] = api.handle(header, a.DescribeGroupsRequest(["g"])).groups
     assert members.from_described(described, {"t": [0, 1], "u": [0]}) == seen
     assert seen.misplaced() == [T1]
     other = described._replace(members=[a.GroupMember("x", "", "", b"{}", b"\0\0")])
