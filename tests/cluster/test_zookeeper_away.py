@@ -7,7 +7,6 @@ with any delay; brokers lose ZooKeeper and find it again. Random walks, each fro
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -25,10 +24,7 @@ from tests.log.support import config
 BROKERS = (1, 2, 3)
 WALKS, STEPS = 1200, 150
 
-pytestmark = pytest.mark.skipif(
-    bool(os.environ.get("KAFKA08_TEST_COMPILED")),
-    reason="compiled modules take nothing in place of a Log; make test runs these",
-)
+pytestmark = pytest.mark.sources
 
 
 class Records:

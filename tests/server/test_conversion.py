@@ -70,6 +70,7 @@ def test_batches_reach_consumers_of_0_8(rig: Rig, codec: int) -> None:
     assert bytes(rig.fetch((*T, 0, LOTS))[T][2]) == data
 
 
+@pytest.mark.sources
 @pytest.mark.scenario("modern-24")
 @pytest.mark.parametrize("codec", range(5))
 def test_ten_consumers_on_the_tail_and_each_batch_is_converted_once(

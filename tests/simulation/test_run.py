@@ -33,6 +33,7 @@ def test_a_seed_gives_the_same_run_twice(tmp_path: Path) -> None:
     assert first.hash != run(tmp_path / "third", 6, 2, faults=10).hash
 
 
+@pytest.mark.sources  # compiled modules take other steps with a seed
 @pytest.mark.parametrize("seed", [1, 3])
 def test_nothing_acknowledged_is_lost(tmp_path: Path, seed: int) -> None:
     outcome = run(tmp_path / "disks", seed, 3, faults=25)
@@ -62,6 +63,7 @@ def test_a_broker_may_die_while_it_starts(tmp_path: Path, changes: int) -> None:
         assert not broker.runtime.process.tasks
 
 
+@pytest.mark.sources
 def test_an_acknowledgement_before_the_isr_has_it_is_found(tmp_path: Path) -> None:
     early = mock.patch.object(
         Partition, "check_enough_replicas_reach_offset", lambda self, offset, acks: True
