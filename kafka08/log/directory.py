@@ -5,6 +5,7 @@ Mirrors kafka.utils.FileLock and parts of kafka.log.LogManager. Does not know lo
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import logging
@@ -212,8 +213,10 @@ class LogDirectory:
             topic_partition = parse_log_name(name)
             if topic_partition is None:
                 logger.warning("Skipping directory %s: it is not named as a partition is.", path)
-            elif not os.listdir(path):
-                os.rmdir(path)
-            else:
-                found[topic_partition] = path
+                continue
+            found[topic_partition] = path
+            if not os.listdir(path):
+                with contextlib.suppress(OSError):  # a link or a mount point stays
+                    os.rmdir(path)
+                    del found[topic_partition]
         return found

@@ -115,14 +115,17 @@ def test_partitions_and_what_is_none(tmp_path: Path, caplog: pytest.LogCaptureFi
         (tmp_path / name).mkdir()
     for name in ("t-1", "a-b-0"):
         (tmp_path / name / f"{0:020d}.log").touch()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link-0").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "u-1").write_text("a plain file")
     directory = LogDirectory(str(tmp_path))
     assert directory.partitions() == {
         TopicPartition("a-b", 0): str(tmp_path / "a-b-0"),
+        TopicPartition("link", 0): str(tmp_path / "link-0"),
         TopicPartition("t", 1): str(tmp_path / "t-1"),
     }
     directory.unlock()
-    assert caplog.text.count("Skipping directory") == 2
+    assert caplog.text.count("Skipping directory") == 3
     assert not (tmp_path / "empty-0").exists()
 
 
