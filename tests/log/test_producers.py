@@ -239,13 +239,20 @@ def no_room_for_snapshots() -> Iterator[None]:
         yield
 
 
-def test_a_start_on_a_full_disk_leaves_out_snapshots(tmp_path: Path) -> None:
+def three_snapshots(tmp_path: Path) -> Path:
+    """A crashed log with the batches of three producers, one in each segment."""
     log = open_log(tmp_path)
     for producer in range(3):
         send(log, producer, 0)
         log.roll()
     log.flush()
     copy = crash_copy(log, tmp_path / "x")
+    assert len(list(copy.glob("*.snapshot"))) == 3
+    return copy
+
+
+def test_a_start_on_a_full_disk_leaves_out_snapshots(tmp_path: Path) -> None:
+    copy = three_snapshots(tmp_path)
     for path in (copy / f"{2:020d}.snapshot", copy / f"{3:020d}.snapshot"):
         path.unlink()
     with no_room_for_snapshots():
@@ -280,12 +287,7 @@ def test_without_a_snapshot_the_recovery_point_stays_until_there_is_one(tmp_path
 
 
 def test_a_corrupt_snapshot_stays_until_there_is_another(tmp_path: Path) -> None:
-    log = open_log(tmp_path)
-    for producer in range(3):
-        send(log, producer, 0)
-        log.roll()
-    log.flush()
-    copy = crash_copy(log, tmp_path / "x")
+    copy = three_snapshots(tmp_path)
     for path in copy.glob("*.snapshot"):
         path.write_bytes(b"corrupt")
     with no_room_for_snapshots(), pytest.raises(OSError, match="No space left"):

@@ -551,7 +551,8 @@ def test_a_high_watermark_below_the_log(pair: LeaderAndFollower) -> None:
 # Out of range
 
 
-def test_a_follower_behind_the_leaders_start_starts_over_there(pair: LeaderAndFollower) -> None:
+def behind(pair: LeaderAndFollower) -> None:
+    """The leader has deleted what would come next."""
     pair.leader.append(*"abc")
     log = pair.leader.replicas.partitions[T].any_log()
     log.truncate_fully_and_start_at(10)
@@ -559,6 +560,10 @@ def test_a_follower_behind_the_leaders_start_starts_over_there(pair: LeaderAndFo
     pair.alone(message_set("a"))
     pair.copy.high_watermark = 1
     pair.follow()
+
+
+def test_a_follower_behind_the_leaders_start_starts_over_there(pair: LeaderAndFollower) -> None:
+    behind(pair)
     pair.steps(1)
     assert (pair.log.log_start_offset, pair.log.log_end_offset) == (10, 10)
     assert pair.truncated == 1
@@ -574,13 +579,7 @@ def test_a_follower_behind_the_leaders_start_starts_over_there(pair: LeaderAndFo
 
 
 def test_on_a_full_disk_it_is_empty_until_there_is_room(pair: LeaderAndFollower) -> None:
-    pair.leader.append(*"abc")
-    log = pair.leader.replicas.partitions[T].any_log()
-    log.truncate_fully_and_start_at(10)
-    pair.leader.append("k")
-    pair.alone(message_set("a"))
-    pair.copy.high_watermark = 1
-    pair.follow()
+    behind(pair)
     with no_room_for_files():
         pair.steps(1)
     assert (pair.log.log_end_offset, pair.copy.high_watermark) == (0, 0)
