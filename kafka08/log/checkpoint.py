@@ -30,18 +30,15 @@ logger = logging.getLogger("kafka.server.OffsetCheckpoint")
 
 
 class OffsetCheckpoint:
-    """The checkpoint file at ``path``, created empty if missing, or with the first entries if it
-    is ``rare``. Safe on any thread."""
+    """The checkpoint file at ``path``, which comes with the first ``write``: a broker starts
+    without room for a new file. Safe on any thread."""
 
-    def __init__(self, path: str, *, rare: bool = False) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
         self._lock = threading.Lock()
         for each in (path, path + ".tmp"):
             make_way(each)
         unlink_if_there(path + ".tmp")
-        if not rare:
-            with open(path, "a"):
-                pass
         self._known: Mapping[TopicPartition, int] | None = None
 
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
@@ -63,8 +60,10 @@ class OffsetCheckpoint:
 
     def clear(self) -> None:
         """Remove all entries, durably; this takes no space. Raises OSError."""
-        with self._lock, open(self.path, "w") as file:
-            os.fsync(file.fileno())
+        with self._lock:
+            if os.path.exists(self.path):
+                with open(self.path, "w") as file:
+                    os.fsync(file.fileno())
             self._known = {}
 
     def read(self) -> dict[TopicPartition, int]:

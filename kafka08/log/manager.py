@@ -147,11 +147,11 @@ class LogManager:
             )
         directory = LogDirectory(path)
         self._directories.append(directory)
-        self._recovery_points[path] = OffsetCheckpoint(
-            directory.file(RECOVERY_POINT_CHECKPOINT_FILE)
-        )
-        starts = directory.file(LOG_START_CHECKPOINT_FILE)
-        self._starts[path] = OffsetCheckpoint(starts, rare=True)
+        self._recovery_points[path] = OffsetCheckpoint(points)
+        self._starts[path] = OffsetCheckpoint(directory.file(LOG_START_CHECKPOINT_FILE))
+        if not os.path.exists(points):
+            # On disk before the other directories tell that this one is in use.
+            self._recovery_points[path].write({})
 
     def _remember(self, path: str, used: list[str]) -> None:
         said = read_log_dirs(path)

@@ -16,8 +16,9 @@ ENTRIES = {TopicPartition("a-b", 0): 5, TopicPartition("t", 12): 1 << 40}
 def test_golden(tmp_path: Path) -> None:
     path = tmp_path / "recovery-point-offset-checkpoint"
     checkpoint = OffsetCheckpoint(str(path))
-    assert path.read_bytes() == b""
     assert checkpoint.read() == {}
+    checkpoint.clear()
+    assert not path.exists()  # a broker starts and stops on a full disk
     checkpoint.write(ENTRIES)
     assert path.read_bytes() == b"0\n2\na-b 0 5\nt 12 1099511627776\n"
     assert OffsetCheckpoint(str(path)).read() == ENTRIES
@@ -29,7 +30,7 @@ def test_golden(tmp_path: Path) -> None:
 def test_leftover_temporary_file_goes(tmp_path: Path) -> None:
     (tmp_path / "x.tmp").write_text("half")
     OffsetCheckpoint(str(tmp_path / "x"))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["x"]
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -68,9 +69,9 @@ def test_lines_may_end_as_on_windows_or_not_at_all(tmp_path: Path) -> None:
     assert OffsetCheckpoint(str(tmp_path / "x")).read() == {TopicPartition("t", 3): 7}
 
 
-def test_a_rare_one_is_made_by_its_first_entries(tmp_path: Path) -> None:
+def test_a_file_is_made_by_its_first_entries(tmp_path: Path) -> None:
     path = tmp_path / "log-start-offset-checkpoint"
-    checkpoint = OffsetCheckpoint(str(path), rare=True)
+    checkpoint = OffsetCheckpoint(str(path))
     checkpoint.update({})
     assert not path.exists()
     checkpoint.update(ENTRIES)
@@ -80,5 +81,5 @@ def test_a_rare_one_is_made_by_its_first_entries(tmp_path: Path) -> None:
     assert not path.exists()  # the file is known to hold them
     checkpoint.update({})
     assert path.read_bytes() == b"0\n0\n"
-    OffsetCheckpoint(str(path), rare=True).update(ENTRIES)
+    OffsetCheckpoint(str(path)).update(ENTRIES)
     assert checkpoint.read() == ENTRIES

@@ -11,8 +11,15 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.log.checkpoint import OffsetCheckpoint
-from kafka08.log.directory import LogDirectory
+from kafka08.log.directory import (
+    LOG_DIRS_FILE,
+    RECOVERY_POINT_CHECKPOINT_FILE,
+    LogDirectory,
+)
 from kafka08.log.log import Log
+from kafka08.log.manager import LogManager
+from kafka08.settings.broker import BrokerConfig
+from tests.fakes.runtime import FakeClock
 from tests.log.support import append, crash_copy, everything, open_log, segment_paths, writable
 from tests.message.batches import batch
 
@@ -228,12 +235,28 @@ def test_markers_and_checkpoints_are_gone_or_there_for_good(
     assert trace == ["fsync points.tmp", "replace points.tmp", f"fsync {tmp_path.name}"]
 
 
+def test_a_directory_is_marked_for_good_before_others_name_it(
+    tmp_path: Path, trace: list[str]
+) -> None:
+    """Else a power cut leaves one that seems to be unmounted."""
+    log_dirs = f"{tmp_path}/one,{tmp_path}/two"
+    properties = {"broker.id": "0", "zookeeper.connect": "none:1", "log.dirs": log_dirs}
+    manager = LogManager(
+        BrokerConfig.from_properties(properties), clock=FakeClock(), topic_configs={}
+    )
+    manager.load()
+    manager.close()
+    steps = [step for step in trace if step.startswith("replace ")]
+    marked, named = f"replace {RECOVERY_POINT_CHECKPOINT_FILE}.tmp", f"replace {LOG_DIRS_FILE}.tmp"
+    assert steps[:4] == [marked, marked, named, named]
+
+
 def test_a_checkpoint_left_by_a_killed_process_is_on_disk_before_it_counts(
     tmp_path: Path, trace: list[str]
 ) -> None:
     offsets = {TopicPartition("t", 0): 7}
-    OffsetCheckpoint(str(tmp_path / "starts"), rare=True).write(offsets)
-    next_one = OffsetCheckpoint(str(tmp_path / "starts"), rare=True)
+    OffsetCheckpoint(str(tmp_path / "starts")).write(offsets)
+    next_one = OffsetCheckpoint(str(tmp_path / "starts"))
     trace.clear()
     next_one.update(offsets)
     assert trace == [f"fsync {tmp_path.name}"]

@@ -87,13 +87,13 @@ def create(manager: LogManager, topic_partition: TopicPartition = T0) -> Log:
 
 def test_life_of_a_directory(brokers: Brokers, tmp_path: Path) -> None:
     manager = brokers.start()
-    assert sorted(os.listdir(tmp_path / "a")) == [".lock", CLEANED, POINTS]
+    assert sorted(os.listdir(tmp_path / "a")) == [".lock", POINTS]
     log = create(manager)
     assert create(manager) is log is manager.get_log(T0)
     assert manager.get_log(T1) is None
     append(log, "x", "y")
     brokers.stop(manager)
-    assert sorted(os.listdir(tmp_path / "a")) == [MARKER, ".lock", CLEANED, POINTS, "t-0"]
+    assert sorted(os.listdir(tmp_path / "a")) == [MARKER, ".lock", POINTS, "t-0"]
     assert (tmp_path / "a" / POINTS).read_text() == "0\n1\nt 0 2\n"
     assert {path.name: path.stat().st_size for path in (tmp_path / "a" / "t-0").iterdir()} == {
         f"{0:020d}.log": 54,

@@ -134,7 +134,7 @@ def test_what_was_put_aside_before_stays(start: Start, tmp_path: Path) -> None:
         (tmp_path / "a" / (CLEANED + suffix)).mkdir(parents=True)
     start()
     assert (tmp_path / "a" / f"{CLEANED}.aside2").is_dir()
-    assert (tmp_path / "a" / CLEANED).is_file()
+    assert not (tmp_path / "a" / CLEANED).exists()
 
 
 @pytest.mark.parametrize("clean", [True, False])
