@@ -174,6 +174,8 @@ class Admin(WireClient):
         value = self.rng.choice(values)
         if name == "min.insync.replicas" and len(self.hosts) == 1:
             return
+        if name == "flush.messages" and self.seat.is_synced:
+            return
         change = ConfigChange(name, SET_CONFIG, value)
         resource = ChangedResource(TOPIC_RESOURCE, self.topic, [change])
         self.call(self.any_host(), IncrementalAlterConfigsRequest([resource], False), 0)

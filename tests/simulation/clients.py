@@ -29,7 +29,7 @@ _LEGACY_METADATA_VERSION = 0
 class Seat(NamedTuple):
     """Where a client is: its process, the hosts of the brokers that have not left, ZooKeeper; the
     topic that all use, what they know of it, and of the topic with keys. ``is_legacy``: it speaks
-    as in 0.8."""
+    as in 0.8. ``is_synced``: brokers answer when they have synced."""
 
     runtime: SimulatedRuntime
     hosts: Sequence[str]
@@ -38,6 +38,7 @@ class Seat(NamedTuple):
     ledger: Ledger
     keyed: KeyedLedger
     is_legacy: bool
+    is_synced: bool
 
 
 class WireClient:

@@ -119,8 +119,8 @@ def _roll(scene: Scene) -> None:
 
 
 def _power_cut(scene: Scene) -> None:
-    """If others have what its disk loses; else nothing is lost."""
-    if scene.world.durability.may_lose(scene.broker):
+    """If nothing acknowledged is lost, or others have it; else the process dies alone."""
+    if scene.world.is_synced or scene.world.durability.may_lose(scene.broker):
         _cut_power(scene, scene.broker)
     else:
         scene.broker.kill(silently=True)
@@ -132,8 +132,18 @@ def _black_out(scene: Scene) -> None:
         _cut_power(scene, each)
 
 
+def _kill_all(scene: Scene) -> None:
+    """At once; with the power of their machines, if that loses nothing acknowledged."""
+    if scene.world.is_synced:
+        _black_out(scene)
+    else:
+        for each in scene.world.staying:
+            each.kill(silently=True)
+
+
 def _cut_power(scene: Scene, broker: SimulatedBroker) -> None:
-    scene.world.durability.lost(broker)
+    if not scene.world.is_synced:
+        scene.world.durability.lost(broker)
     broker.power_cut()
 
 
@@ -295,6 +305,7 @@ FAULTS = {
     "rolling restart": Fault(1, _roll),
     "power cut": Fault(2, _power_cut),
     "blackout": Fault(0, _black_out),
+    "kill all": Fault(1, _kill_all),
     "pause": Fault(2, _pause),
     "leave": Fault(0, _leave),
     "cut": Fault(2, _cut),

@@ -84,7 +84,7 @@ class Clients:
         for name in names:
             world.scheduler.note(name, "load")
             place = world.client(name), self._hosts, world.sessions, topic
-            seat = Seat(*place, self.ledger, keyed, is_legacy=not world.is_of_today)
+            seat = Seat(*place, self.ledger, keyed, not world.is_of_today, world.is_synced)
             self._clients[name] = LOADS[name].kind(seat)
 
     def _all(self, *, reading: bool) -> Iterator[WireClient]:

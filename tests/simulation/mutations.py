@@ -165,6 +165,13 @@ MUTATIONS = {
         "                os.fsync(file.fd)\n",
         "                pass\n",
     ),
+    "append-without-its-sync": Mutation(
+        _LOG,
+        "            self._fresh.begin_period(leo, now)\n"
+        "        if end - self.recovery_point >= self.config.flush_messages:\n"
+        "            self.flush()\n",
+        "            self._fresh.begin_period(leo, now)\n",
+    ),
     "recovery-point-survives-a-truncation": Mutation(
         _LOG,
         "            self.recovery_point = min(offset, self.recovery_point)\n"

@@ -29,7 +29,7 @@ from tests.simulation.loads import Clients
 from tests.simulation.plan import FAULTS, Plan, draw
 from tests.simulation.scheduler import SECOND, SimulatedTask, Trace
 from tests.simulation.watch import Watchman
-from tests.simulation.world import SimulatedWorld
+from tests.simulation.world import SYNCED, SimulatedWorld
 
 TOPIC = "t"
 PARTITIONS = 2
@@ -37,6 +37,8 @@ _PATIENCE_SECONDS = 120
 _CALM_SECONDS = 5.0
 _LEAVES = 0.3
 """Of the runs: a broker leaves in the end."""
+_SYNCED = 0.25
+"""Of the runs: brokers sync before they answer."""
 _COMPARED_EVERY = 5
 """After so many faults the logs of all replicas are compared."""
 
@@ -79,7 +81,7 @@ class SimulatedRun:
             plan.seed,
             count=plan.brokers,
             kinds=kinds.draw(plan.seed, plan.brokers),
-            settings=settings or {},
+            settings={**drawn_settings(plan.seed), **(settings or {})},
             trace=trace,
         )
         self.plan = plan
@@ -249,6 +251,11 @@ class SimulatedRun:
         self._await(lambda: not any(each.is_ending for each in world.brokers.values()))
         self._await(lambda: faults.are_up(world))
         self._await(lambda: checks.is_at_rest(world, TOPIC))
+
+
+def drawn_settings(seed: int) -> Mapping[str, str]:
+    """The settings that the brokers of a run have."""
+    return SYNCED if Random(f"{seed}/synced").random() < _SYNCED else {}
 
 
 def main(argv: list[str]) -> int:
