@@ -561,6 +561,47 @@ class TestNoRoom:
         assert manager.logs == {} and not (tmp_path / "a" / "t-0").exists()
         append(create(manager), "x")
 
+    @pytest.mark.parametrize("closes", [True, False])
+    def test_a_segment_without_an_index_goes_on_without(
+        self, brokers: Brokers, tmp_path: Path, closes: bool
+    ) -> None:
+        """A power cut may have taken the name of the file."""
+        manager = brokers.start()
+        append(create(manager), "x", "y")
+        brokers.crash(manager, to="b")
+        index = tmp_path / "b" / "t-0" / f"{0:020d}.index"
+        index.unlink()
+        with no_room_for_files():
+            manager = brokers.start("b")
+            log = manager.logs[T0]
+            assert everything(log) == [(0, "x"), (1, "y")]
+            with pytest.raises(OSError, match="No space left"):
+                append(log, "z")
+            if closes:
+                brokers.stop(manager)
+        if closes:
+            log = brokers.start("b").logs[T0]
+        append(log, "z")
+        assert everything(log) == [(0, "x"), (1, "y"), (2, "z")]
+        assert [each.index.is_full for each in log.segments] == (
+            [False] if closes else [True, False]
+        )
+
+    def test_an_empty_segment_without_an_index_takes_one_set(
+        self, brokers: Brokers, tmp_path: Path
+    ) -> None:
+        manager = brokers.start()
+        create(manager)
+        brokers.crash(manager, to="b")
+        (tmp_path / "b" / "t-0" / f"{0:020d}.index").unlink()
+        with no_room_for_files():
+            log = brokers.start("b").logs[T0]
+            append(log, "x")
+            with pytest.raises(OSError, match="No space left"):
+                append(log, "y")
+        append(log, "y")
+        assert everything(log) == [(0, "x"), (1, "y")]
+
     @pytest.mark.parametrize("name", [POINTS, STARTS, CLEANED])
     def test_a_start_leaves_entries_of_deleted_logs(
         self,

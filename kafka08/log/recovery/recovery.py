@@ -11,7 +11,6 @@ Does not know retention, appends or other partitions.
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 from collections.abc import Callable, Collection
@@ -19,6 +18,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from kafka08.log.directory import CLEANED_SUFFIX, put_aside, sync_directory, unlink_if_there
+from kafka08.log.disk import is_full
 from kafka08.log.segments import integrity
 from kafka08.log.segments.index import ENTRY, ENTRY_SIZE, MAX_RELATIVE_OFFSET
 from kafka08.log.segments.names import (
@@ -135,7 +135,7 @@ def load(
     active.load_newest()
     for segment in segments:
         _look_for_untimed(segment)
-    active.index.preallocate(config.segment_index_bytes)
+    _make_room(active, config)
     return Loaded(segments, leo, leo if clean else min(recovery_point, leo), dropped)
 
 
@@ -231,7 +231,7 @@ def _write_time_index(segment: LogSegment, entries: bytes | bytearray) -> None:
     try:
         segment.time_index.replace(entries)
     except OSError as error:
-        if error.errno != errno.ENOSPC or not entries:
+        if not is_full(error) or not entries:
             raise
         logger.warning("No room for the time index of %s: leaving it empty", segment.path)
         _write_time_index(segment, b"")
@@ -241,16 +241,28 @@ def _write_time_index(segment: LogSegment, entries: bytes | bytearray) -> None:
 
 
 def _write_index(segment: LogSegment, entries: bytes | bytearray) -> None:
-    """Write the index; on a full disk with fewer entries, as a start must not need room."""
+    """Write the index; on a full disk with fewer entries, or no file, as a start must not need
+    room."""
     try:
         segment.index.replace(entries)
     except OSError as error:
-        if error.errno != errno.ENOSPC or not entries:
+        if not is_full(error):
             raise
-        pairs = range(0, len(entries) - ENTRY_SIZE, 2 * ENTRY_SIZE)
-        sparser = b"".join(entries[at + ENTRY_SIZE : at + 2 * ENTRY_SIZE] for at in pairs)
         logger.warning("No room for the index of %s: leaving out entries", segment.path)
-        _write_index(segment, sparser)
+        if entries:
+            pairs = range(0, len(entries) - ENTRY_SIZE, 2 * ENTRY_SIZE)
+            sparser = b"".join(entries[at + ENTRY_SIZE : at + 2 * ENTRY_SIZE] for at in pairs)
+            _write_index(segment, sparser)
+
+
+def _make_room(active: LogSegment, config: LogConfig) -> None:
+    """Extend the index of the active segment. On a full disk one without a file takes no entries,
+    and the next set begins another segment."""
+    try:
+        active.index.preallocate(config.segment_index_bytes)
+    except OSError as error:
+        if not is_full(error):
+            raise
 
 
 def _put_directories_aside(directory: str) -> None:

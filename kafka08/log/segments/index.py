@@ -166,10 +166,10 @@ class OffsetIndex:
     def trim(self) -> None:
         """Trim the file to its last entry, and release map and descriptor."""
         self._release()
-        descriptor = self._descriptor()
-        os.ftruncate(descriptor, self.entries * ENTRY_SIZE)
+        if self.allocated > self.entries:
+            os.ftruncate(self._descriptor(), self.entries * ENTRY_SIZE)
+            self.allocated = self.entries
         self._close_descriptor()
-        self.allocated = self.entries
 
     def close(self) -> None:
         """Release map and descriptor; the file keeps its length."""
