@@ -56,7 +56,12 @@ _OUR_SUFFIXES = (
 
 # Files that are derived from a log file, and have no meaning without it.
 _DERIVED = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, integrity.SEAL_SUFFIX)
-_INDEX_SWAPS = (INDEX_SUFFIX + SWAP_SUFFIX, TIME_INDEX_SUFFIX + SWAP_SUFFIX)
+_UNFINISHED = (
+    DELETED_SUFFIX,
+    CLEANED_SUFFIX,
+    INDEX_SUFFIX + SWAP_SUFFIX,
+    TIME_INDEX_SUFFIX + SWAP_SUFFIX,
+)
 
 _PIECE = 1 << 20
 
@@ -276,11 +281,9 @@ def _put_directories_aside(directory: str) -> None:
 def _finish_interrupted(directory: str) -> None:
     """Remove .deleted and .cleaned files, complete swaps."""
     for name in os.listdir(directory):
-        path = os.path.join(directory, name)
-        suffix = os.path.splitext(path)[1]
-        if suffix in (DELETED_SUFFIX, CLEANED_SUFFIX) or path.endswith(_INDEX_SWAPS):
-            os.unlink(path)
-        elif path.endswith(LOG_SUFFIX + SWAP_SUFFIX):
+        if name.endswith(_UNFINISHED):
+            os.unlink(os.path.join(directory, name))
+        elif name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
             _complete_swap(directory, name[: -len(SWAP_SUFFIX)])
 
 
@@ -329,23 +332,23 @@ def _remove_side_files(path: str) -> None:
 
 def _bases(directory: str) -> list[int]:
     """Base offsets of the segments, ascending. Orphaned indexes are removed."""
-    bases = []
-    for name in os.listdir(directory):
-        path = os.path.join(directory, name)
-        stem, suffix = os.path.splitext(path)
-        if suffix in _DERIVED:
-            if not os.path.exists(stem + LOG_SUFFIX):
-                if suffix == INDEX_SUFFIX:
-                    logger.warning(
-                        "Found an orphaned index file, %s, with no corresponding log file.", path
-                    )
-                os.unlink(path)
-        elif name.endswith(LOG_SUFFIX):
+    bases, names = [], os.listdir(directory)
+    logs = {name for name in names if name.endswith(LOG_SUFFIX)}
+    for name in names:
+        if name in logs:
             base = _base_of(name)
             if base is None:
+                path = os.path.join(directory, name)
                 logger.warning("Skipping %s: its name is not that of a segment.", path)
             else:
                 bases.append(base)
+        elif name.endswith(_DERIVED) and name.rpartition(".")[0] + LOG_SUFFIX not in logs:
+            path = os.path.join(directory, name)
+            if name.endswith(INDEX_SUFFIX):
+                logger.warning(
+                    "Found an orphaned index file, %s, with no corresponding log file.", path
+                )
+            os.unlink(path)
     return sorted(bases)
 
 
@@ -354,8 +357,7 @@ def _remove_rebuilt(directory: str, keep: Collection[int]) -> None:
     not describe it any more."""
     kept = {f"{base:020d}" for base in keep}
     for name in os.listdir(directory):
-        stem, suffix = os.path.splitext(name)
-        if suffix in (REBUILT_SUFFIX, REBUILT_INDEX_SUFFIX) and stem not in kept:
+        if name.endswith((REBUILT_SUFFIX, REBUILT_INDEX_SUFFIX)) and name[:20] not in kept:
             unlink_if_there(os.path.join(directory, name))
 
 
