@@ -60,11 +60,10 @@ class OffsetCheckpoint:
 
     def clear(self) -> None:
         """Remove all entries, durably; this takes no space. Raises OSError."""
-        with self._lock:
-            if os.path.exists(self.path):
-                with open(self.path, "w") as file:
-                    os.fsync(file.fileno())
-            self._known = {}
+        if os.path.exists(self.path):
+            with self._lock, open(self.path, "w") as file:
+                os.fsync(file.fileno())
+                self._known = {}
 
     def read(self) -> dict[TopicPartition, int]:
         """The entries. A malformed file counts as empty, with a warning (0.8.2.2 refuses to start):

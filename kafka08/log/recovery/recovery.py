@@ -56,12 +56,7 @@ _OUR_SUFFIXES = (
 
 # Files that are derived from a log file, and have no meaning without it.
 _DERIVED = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, integrity.SEAL_SUFFIX)
-_UNFINISHED = (
-    DELETED_SUFFIX,
-    CLEANED_SUFFIX,
-    INDEX_SUFFIX + SWAP_SUFFIX,
-    TIME_INDEX_SUFFIX + SWAP_SUFFIX,
-)
+_INDEX_SWAPS = (INDEX_SUFFIX + SWAP_SUFFIX, TIME_INDEX_SUFFIX + SWAP_SUFFIX)
 
 _PIECE = 1 << 20
 
@@ -236,18 +231,16 @@ def _write_time_index(segment: LogSegment, entries: bytes | bytearray) -> None:
     try:
         segment.time_index.replace(entries)
     except OSError as error:
-        if not is_full(error) or not entries:
+        if not is_full(error):
             raise
         logger.warning("No room for the time index of %s: leaving it empty", segment.path)
-        _write_time_index(segment, b"")
-        return
+        segment.time_index.replace(b"")
     if entries:
         sync_directory(os.path.dirname(segment.path))
 
 
 def _write_index(segment: LogSegment, entries: bytes | bytearray) -> None:
-    """Write the index; on a full disk with fewer entries, or no file, as a start must not need
-    room."""
+    """Write the index; on a full disk with fewer entries, or no file: a start needs no room."""
     try:
         segment.index.replace(entries)
     except OSError as error:
@@ -281,7 +274,7 @@ def _put_directories_aside(directory: str) -> None:
 def _finish_interrupted(directory: str) -> None:
     """Remove .deleted and .cleaned files, complete swaps."""
     for name in os.listdir(directory):
-        if name.endswith(_UNFINISHED):
+        if name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, *_INDEX_SWAPS)):
             os.unlink(os.path.join(directory, name))
         elif name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
             _complete_swap(directory, name[: -len(SWAP_SUFFIX)])
@@ -332,24 +325,19 @@ def _remove_side_files(path: str) -> None:
 
 def _bases(directory: str) -> list[int]:
     """Base offsets of the segments, ascending. Orphaned indexes are removed."""
-    bases, names = [], os.listdir(directory)
-    logs = {name for name in names if name.endswith(LOG_SUFFIX)}
+    names = os.listdir(directory)
+    logs = {name: _base_of(name) for name in names if name.endswith(LOG_SUFFIX)}
     for name in names:
-        if name in logs:
-            base = _base_of(name)
-            if base is None:
-                path = os.path.join(directory, name)
-                logger.warning("Skipping %s: its name is not that of a segment.", path)
-            else:
-                bases.append(base)
+        path = f"{directory}/{name}"
+        if name in logs and logs[name] is None:
+            logger.warning("Skipping %s: its name is not that of a segment.", path)
         elif name.endswith(_DERIVED) and name.rpartition(".")[0] + LOG_SUFFIX not in logs:
-            path = os.path.join(directory, name)
             if name.endswith(INDEX_SUFFIX):
                 logger.warning(
                     "Found an orphaned index file, %s, with no corresponding log file.", path
                 )
             os.unlink(path)
-    return sorted(bases)
+    return sorted(base for base in logs.values() if base is not None)
 
 
 def _remove_rebuilt(directory: str, keep: Collection[int]) -> None:
