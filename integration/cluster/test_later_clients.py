@@ -43,6 +43,13 @@ class Begin:
         return child
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _made() -> None:
+    """The clients are made before a test is in a network where nothing can be fetched."""
+    for client in (JAVA, FRANZ):
+        programs.missing(client)
+
+
 @pytest.fixture
 def begin() -> Iterator[Begin]:
     found = Begin()
