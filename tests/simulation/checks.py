@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 
 from kafka08.common import TopicPartition
 from kafka08.log.directory import parse_log_name
@@ -153,7 +154,7 @@ def _committed(broker: SimulatedBroker, key: TopicPartition) -> dict[int, object
 def leftovers(world: SimulatedWorld) -> list[str]:
     """A line for each thing that is left of clients that have stopped, of requests, of deletions
     and moves, in a cluster whose brokers have all started. None of them may stay."""
-    found = [*_nodes(world), *_deleted_files()]
+    found = [*_nodes(world), *_deleted_files(world)]
     found += [f"unrest in {each}" for each in topics(world) if not is_at_rest(world, each)]
     for broker in world.staying:
         found += [*_requests(broker, [each.host for each in world.brokers.values()])]
@@ -222,23 +223,23 @@ def _directories(world: SimulatedWorld, broker: SimulatedBroker) -> Iterator[str
         yield f"{'no' if name in due else 'the'} directory {name} on {broker.host}"
 
 
-def _deleted_files() -> list[str]:
-    """Files of disks that are open and deleted. Those of processes that died are closed with the
+def _deleted_files(world: SimulatedWorld) -> list[str]:
+    """Files of its disks that are open and deleted. Those of processes that died are closed with the
     objects that they have left."""
-    found = _open_and_deleted()
+    found = _open_and_deleted(world.directory)
     if found:
         gc.collect()
-        found = _open_and_deleted()
+        found = _open_and_deleted(world.directory)
     return found
 
 
-def _open_and_deleted() -> list[str]:
+def _open_and_deleted(directory: Path) -> list[str]:
     found = []
     for number in os.listdir(_DESCRIPTORS):
         try:
             target = os.readlink(os.path.join(_DESCRIPTORS, number))
         except OSError:  # that of the listing itself
             continue
-        if "/disk" in target and target.endswith("(deleted)"):
+        if target.startswith(f"{directory}/") and target.endswith("(deleted)"):
             found.append(f"a descriptor of {target}")
     return found

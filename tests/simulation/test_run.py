@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 from kafka08.cluster.partition import Partition
-from tests.simulation import faults, loads, plan, producers
+from tests.simulation import checks, faults, loads, plan, producers
 from tests.simulation import run as runs
 from tests.simulation.run import RunOutcome, SimulatedRun
 from tests.simulation.world import SimulatedWorld
@@ -48,6 +48,19 @@ def test_a_run_ends_when_power_cuts_leave_no_promise(tmp_path: Path) -> None:
         outcome = run(tmp_path / "disks", 2, 3, faults=1)
     assert not outcome.is_whole
     assert outcome.faults == {"blackout": 1}
+
+
+@pytest.mark.parametrize(("name", "is_left"), [("own/disk1/x", True), ("other/disk1/x", False)])
+def test_a_deleted_file_that_is_open_is_left_in_the_run_that_opened_it(
+    tmp_path: Path, name: str, is_left: bool
+) -> None:
+    for each in ("own", "other/disk1"):
+        (tmp_path / each).mkdir(parents=True)
+    with SimulatedWorld(tmp_path / "own", 3, count=1) as world:
+        world.start()
+        with (tmp_path / name).open("w"):
+            (tmp_path / name).unlink()
+            assert any("descriptor" in each for each in checks.leftovers(world)) == is_left
 
 
 @pytest.mark.parametrize("changes", [1, 5, 12])

@@ -77,7 +77,7 @@ class SimulatedWorld:
         self.is_synced = SYNCED.items() <= settings.items()
         self.durability = Durability(self.sessions, self.brokers)
         self.rolling = RollingRestart(self.scheduler)
-        self._directory = directory
+        self.directory = directory.resolve()
         self._settings = settings
         self._kinds = tuple(kinds) or (TODAY,) * count
         self._clients: list[SimulatedRuntime] = []
@@ -117,7 +117,7 @@ class SimulatedWorld:
 
     def _broker(self, number: int, kind: str) -> SimulatedBroker:
         clock = SimulatedClock(self.scheduler)
-        root = self._directory / f"disk{number}"
+        root = self.directory / f"disk{number}"
         root.mkdir()
         disk = BrokerDisk(str(root), clock.millis, random.Random(self.scheduler.rng.random()))
         self._undo.enter_context(disk)
