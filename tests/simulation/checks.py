@@ -224,8 +224,8 @@ def _directories(world: SimulatedWorld, broker: SimulatedBroker) -> Iterator[str
 
 
 def _deleted_files(world: SimulatedWorld) -> list[str]:
-    """Files of its disks that are open and deleted. Those of processes that died are closed with the
-    objects that they have left."""
+    """Files of its disks that are open and deleted. Those of dead processes close with the objects
+    that these have left."""
     found = _open_and_deleted(world.directory)
     if found:
         gc.collect()
