@@ -312,13 +312,12 @@ class Log:
         return must and self.roll()
 
     def roll(self) -> bool:
-        """Begin a new active segment at the log's end; False if the active one begins there.
-
-        Existing files with the new segment's name are removed.
-        """
-        old, base = self.files.active, self.log_end_offset
-        if old.base_offset == base and not old.size:
+        """Begin a new active segment after the last entry, as a gap would look like a lost end;
+        False if the active one is empty. Existing files with the segment's name are removed."""
+        old = self.files.active
+        if not old.size:
             return False
+        base, _ = old.next_offset()
         if old.complete_time_index():
             self._sync_again(old)  # all else of it may be synced already
         self.files.make_way(base)

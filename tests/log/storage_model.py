@@ -627,13 +627,14 @@ class Driver:
         known = [(s.base_offset, s.size, s.largest_timestamp) for s in log.segments]
         bases = [base for base, _, _ in known] + [log.log_end_offset]
         sizes = [size for _, size, _ in known]
+        starts = [*bases[:-1], log.segments[-1].next_offset()[0]]
         gone = 0
         while gone < len(known) and bases[gone + 1] <= deleted:
             if gone == len(known) - 1 and not sizes[gone]:
                 break
             gone += 1
         if not log.config.deletes:
-            return bases[gone]
+            return starts[gone]
         while gone < len(known) and self.clock.now_ms - known[gone][2] > log.config.retention_ms:
             if gone == len(known) - 1 and not sizes[gone]:
                 break
@@ -645,7 +646,7 @@ class Driver:
                     break
                 over -= sizes[gone]
                 gone += 1
-        return bases[gone]
+        return starts[gone]
 
     def delete(self) -> None:
         if self.rng.random() < 0.3:

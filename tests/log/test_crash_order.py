@@ -221,6 +221,36 @@ def test_a_torn_entry_behind_the_segment_before_the_recovery_point_is_cut(tmp_pa
     assert len(everything(log)) == 6
 
 
+@pytest.mark.parametrize("kept", [0, 50])
+def test_segments_go_that_follow_a_lost_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, kept: int
+) -> None:
+    """A power cut may take the end of a file, to the byte, and leave the next file. A follower
+    would not ask for these messages again."""
+    os.truncate(segment_paths(three_segments(tmp_path).directory)[1], kept)
+    log = open_log(tmp_path)
+    assert [s.size for s in log.segments] == [100, kept]
+    assert log.log_end_offset == 2 + kept // 50 == len(everything(log))
+    assert "Corruption found" in caplog.text
+
+
+def test_compaction_leaves_gaps_between_segments(tmp_path: Path) -> None:
+    os.truncate(segment_paths(three_segments(tmp_path).directory)[1], 0)
+    log = open_log(tmp_path, cleanup_policy="compact")
+    assert [offset for offset, _ in everything(log)] == [0, 1, 4, 5]
+
+
+def test_a_cut_within_a_wrapper_leaves_no_gap_between_segments(tmp_path: Path) -> None:
+    log = three_segments(tmp_path)
+    append(log, "x", "x", "x", codec=1)
+    log.truncate_to(7)  # of the wrapper from 6 to 8
+    log.roll()
+    append(log, "y")
+    assert log.segments[-1].base_offset == 6
+    log = open_log(tmp_path)
+    assert [offset for offset, _ in everything(log)] == [0, 1, 2, 3, 4, 5, 7]
+
+
 def test_markers_and_checkpoints_are_gone_or_there_for_good(
     tmp_path: Path, trace: list[str]
 ) -> None:

@@ -368,7 +368,8 @@ def _recover_from(
 
     Segments after damage are removed before the damage is cut: after a crash in between, a log
     with these segments and without the damage would look whole. They stay if they continue with
-    the next offset: then the damage is the rest of a failed append or of a truncation.
+    the next offset: then the damage is the rest of a failed append or of a truncation. Only
+    compaction leaves a gap between segments.
     """
     dropped: list[str] = []
 
@@ -390,12 +391,12 @@ def _recover_from(
             tell(segment.size)
             continue
         logger.info("Recovering unflushed segment %d (%s).", segment.base_offset, segment.path)
-        if recover(segment, config, drop_behind, tell):
-            logger.warning(
-                "Corruption found in %s, truncating to offset %d.",
-                segment.path,
-                segment.next_offset()[0],
-            )
+        cut = recover(segment, config, drop_behind, tell)
+        end, _ = segment.next_offset()
+        if not config.compact:
+            drop_behind(end)  # its end may be lost as a whole
+        if cut or dropped:
+            logger.warning("Corruption found in %s, truncating to offset %d.", segment.path, end)
         integrity.remove(segment.path)  # it does not match these bytes
     return dropped
 
