@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -55,8 +55,10 @@ _OUR_SUFFIXES = (
 )
 
 # Files that are derived from a log file, and have no meaning without it.
-_DERIVED = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, integrity.SEAL_SUFFIX)
+_REBUILT = (REBUILT_SUFFIX, REBUILT_INDEX_SUFFIX)
+_DERIVED = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, integrity.SEAL_SUFFIX, *_REBUILT)
 _INDEX_SWAPS = (INDEX_SUFFIX + SWAP_SUFFIX, TIME_INDEX_SUFFIX + SWAP_SUFFIX)
+_UNFINISHED = (DELETED_SUFFIX, CLEANED_SUFFIX, *_INDEX_SWAPS)
 
 _PIECE = 1 << 20
 
@@ -105,11 +107,8 @@ def load(
     if os.path.isfile(directory):
         put_aside(directory)
     os.makedirs(directory, exist_ok=True)
-    _put_directories_aside(directory)
-    _finish_interrupted(directory)
-    bases = _bases(directory)
-    _remove_rebuilt(directory, keep=bases if clean else ())
-    segments = [LogSegment(directory, base, now) for base in bases]
+    _finish_interrupted(directory, clean)
+    segments = [LogSegment(directory, base, now) for base in _bases(directory)]
     dropped: list[str] = []
     if segments and not clean:
         dropped = _recover_from(segments, config, recovery_point, tell)
@@ -263,19 +262,19 @@ def _make_room(active: LogSegment, config: LogConfig) -> None:
             raise
 
 
-def _put_directories_aside(directory: str) -> None:
-    """Rename stray files and directories that have the names of this log's files."""
+def _finish_interrupted(directory: str, clean: bool) -> None:
+    """Rename directories that have the names of this log's files. Remove .deleted and .cleaned
+    files, complete swaps. After a crash remove the rebuilt entries of all segments: those of one
+    may not describe it any more."""
+    useless = _UNFINISHED if clean else _UNFINISHED + _REBUILT
     with os.scandir(directory) as entries:
-        found = [e.path for e in entries if e.is_dir() and e.name.endswith(_OUR_SUFFIXES)]
-    for path in found:
-        put_aside(path)
-
-
-def _finish_interrupted(directory: str) -> None:
-    """Remove .deleted and .cleaned files, complete swaps."""
-    for name in os.listdir(directory):
-        if name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, *_INDEX_SWAPS)):
-            os.unlink(os.path.join(directory, name))
+        found = [(each.name, each.path, each.is_dir()) for each in entries]
+    for name, path, is_directory in found:
+        if is_directory and name.endswith(_OUR_SUFFIXES):
+            put_aside(path)
+    for name in [name for name, _, is_directory in found if not is_directory]:
+        if name.endswith(useless):
+            unlink_if_there(os.path.join(directory, name))
         elif name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
             _complete_swap(directory, name[: -len(SWAP_SUFFIX)])
 
@@ -324,7 +323,7 @@ def _remove_side_files(path: str) -> None:
 
 
 def _bases(directory: str) -> list[int]:
-    """Base offsets of the segments, ascending. Orphaned indexes are removed."""
+    """Base offsets of the segments, ascending. Files derived from none of them are removed."""
     names = os.listdir(directory)
     logs = {name: _base_of(name) for name in names if name.endswith(LOG_SUFFIX)}
     for name in names:
@@ -338,15 +337,6 @@ def _bases(directory: str) -> list[int]:
                 )
             os.unlink(path)
     return sorted(base for base in logs.values() if base is not None)
-
-
-def _remove_rebuilt(directory: str, keep: Collection[int]) -> None:
-    """Remove the rebuilt entries of all segments but these. After a crash those of a segment may
-    not describe it any more."""
-    kept = {f"{base:020d}" for base in keep}
-    for name in os.listdir(directory):
-        if name.endswith((REBUILT_SUFFIX, REBUILT_INDEX_SUFFIX)) and name[:20] not in kept:
-            unlink_if_there(os.path.join(directory, name))
 
 
 def _base_of(name: str) -> int | None:
