@@ -272,7 +272,10 @@ class Roles:
             epoch = partition.leader_epoch
             if not partition.is_leader or len(partition.replicas) == 1:
                 continue
-            if stored(key) == (self._broker_id, epoch) or partition.leader_epoch != epoch:
+            found = stored(key)
+            # A server of ZooKeeper may be behind what the controller has told this broker.
+            is_ours = found is not None and (found[1] < epoch or found == (self._broker_id, epoch))
+            if is_ours or partition.leader_epoch != epoch:
                 continue
             logger.warning("Leadership of %s passed while the session was lost", key)
             partition.resign()

@@ -393,6 +393,17 @@ def test_leaderships_that_zookeeper_no_longer_records_are_given_up(rig: Rig) -> 
     assert rig.produce(("t", 1, message_set("a"))) == {("t", 1): (6, -1)}
 
 
+def test_a_server_of_zookeeper_that_is_behind_takes_no_leadership(rig: Rig) -> None:
+    """The controller would not give it back: it does not repeat an epoch."""
+    rig.lead(replicas=[ME, PEER], isr=[ME])
+    partition = rig.lead(replicas=[ME, PEER], isr=[ME])
+    for leader in (-1, PEER, ME):
+        rig.roles.confirm_leaderships(lambda key, leader=leader: (leader, 0))  # type: ignore[misc]
+        assert partition.is_leader and partition.leader_epoch == 1
+    rig.roles.confirm_leaderships(lambda key: (PEER, 1))
+    assert not partition.is_leader
+
+
 def test_a_role_told_while_zookeeper_is_asked_stands(rig: Rig) -> None:
     partition = rig.lead(replicas=[ME, PEER], isr=[ME])
 
