@@ -54,8 +54,8 @@ _OUR_SUFFIXES = (
     SNAPSHOT_SUFFIX,
 )
 
-# Files that are derived from a log file, and have no meaning without it.
 _REBUILT = (REBUILT_SUFFIX, REBUILT_INDEX_SUFFIX)
+# Files that are derived from a log file, and have no meaning without it.
 _DERIVED = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, integrity.SEAL_SUFFIX, *_REBUILT)
 _INDEX_SWAPS = (INDEX_SUFFIX + SWAP_SUFFIX, TIME_INDEX_SUFFIX + SWAP_SUFFIX)
 _UNFINISHED = (DELETED_SUFFIX, CLEANED_SUFFIX, *_INDEX_SWAPS)
@@ -272,9 +272,11 @@ def _finish_interrupted(directory: str, clean: bool) -> None:
     for name, path, is_directory in found:
         if is_directory and name.endswith(_OUR_SUFFIXES):
             put_aside(path)
-    for name in [name for name, _, is_directory in found if not is_directory]:
+    for name, path, is_directory in found:
+        if is_directory:
+            continue
         if name.endswith(useless):
-            unlink_if_there(os.path.join(directory, name))
+            unlink_if_there(path)
         elif name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
             _complete_swap(directory, name[: -len(SWAP_SUFFIX)])
 
