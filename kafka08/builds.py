@@ -19,6 +19,9 @@ SWITCH = "KAFKA08_INTERPRETED"
 SUFFIX = EXTENSION_SUFFIXES[0]
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
+# Programs that no compiled module imports.
+PROGRAMS = {"connect", "console", "consumer", "lag", "producer", "rest", "spark"}
+_APART = PROGRAMS | {"__pycache__", "_compiled"}
 
 
 class _Finder:
@@ -62,13 +65,13 @@ def activate() -> bool:
 
 
 def directory() -> str:
-    """The build's directory, named by a digest of all sources: a build of other sources has
-    another name. All sources count, as compiled code relies on the types of what it imports.
+    """The build's directory, named by a digest of the sources: a build of others has another name.
+    All that compiled modules can import counts, as they rely on its types.
 
     Every start waits for this. It takes 5 ms, of which reading the sources is the most."""
     digest = hashlib.sha256(SUFFIX.encode())
     for folder, folders, names in os.walk(_HERE):
-        folders.sort()
+        folders[:] = sorted(set(folders) - _APART)
         for name in sorted(names):
             if name.endswith(".py"):
                 with open(os.path.join(folder, name), "rb", buffering=0) as source:

@@ -48,6 +48,13 @@ def test_a_build_of_other_sources_is_not_used(sources: Path) -> None:
     assert not builds.activate()
 
 
+def test_a_program_that_the_build_has_no_part_in_does_not_count(sources: Path) -> None:
+    made()
+    (sources / "rest").mkdir()
+    (sources / "rest" / "two.py").write_text("x = 2\n")
+    assert builds.activate()
+
+
 def test_a_variable_turns_the_build_off(monkeypatch: pytest.MonkeyPatch) -> None:
     made()
     monkeypatch.setenv(builds.SWITCH, "1")

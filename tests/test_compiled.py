@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka08 import compiled
+from kafka08 import builds, compiled
+from tests import house
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +85,17 @@ def test_no_interpreted_class_inherits_from_a_compiled_one() -> None:
                 and any(isinstance(base, ast.Name) and base.id in names for base in node.bases)
             ]
     assert found == []
+
+
+def test_compiled_modules_import_no_program() -> None:
+    """A build's name need not change with them."""
+    sources = {source.module: source for source in house.without_tests(house.read())}
+    found: set[str] = set()
+    left = set(compiled.MODULES)
+    while left:
+        found |= left
+        left = {
+            name for each in left for name, _ in house.imported(sources[each], sources.keys())
+        } - found
+    assert found & {"kafka08.message.records", "kafka08.settings.topic"}
+    assert {name.split(".")[1] for name in found} & builds.PROGRAMS == set()

@@ -8,7 +8,6 @@ are a peer's own: ``shown`` escapes and cuts them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from kafka08.runtime import Clock
@@ -20,26 +19,31 @@ _MAX_NAME = 250  # characters, so that a line has less than 1 KiB
 E = TypeVar("E")
 
 
-@dataclass(slots=True)
 class _Window:
     """Counts what happens until the next line may be written (monotonic seconds)."""
 
-    until: float
-    count: int = 0
-    detail: str = ""
+    def __init__(self, until: float) -> None:
+        self.until = until
+        self.count = 0
+        self.detail = ""
 
 
-@dataclass
 class Repetitions(Generic[E]):
     """``write`` gets an event, the detail that was noted last, and how often the event happened.
     ``write_left_out`` gets the number of events without room. ``flush`` is to be called every few
     seconds."""
 
-    clock: Clock
-    write: Callable[[E, str, int], None]
-    write_left_out: Callable[[int], None]
-    _windows: dict[E, _Window] = field(default_factory=dict)
-    _left_out: int = 0
+    def __init__(
+        self,
+        clock: Clock,
+        write: Callable[[E, str, int], None],
+        write_left_out: Callable[[int], None],
+    ) -> None:
+        self._clock = clock
+        self._write = write
+        self._write_left_out = write_left_out
+        self._windows: dict[E, _Window] = {}
+        self._left_out = 0
 
     def __len__(self) -> int:
         return len(self._windows)
@@ -57,7 +61,7 @@ class Repetitions(Generic[E]):
     def flush(self) -> None:
         """Write what was counted in windows that are over."""
         if self._windows:
-            now = self.clock.monotonic()
+            now = self._clock.monotonic()
             for event, window in list(self._windows.items()):
                 if window.until > now:
                     continue
@@ -66,12 +70,12 @@ class Repetitions(Generic[E]):
                 else:
                     del self._windows[event]
         if self._left_out:
-            self.write_left_out(self._left_out)
+            self._write_left_out(self._left_out)
             self._left_out = 0
 
     def _open(self, event: E, detail: str, count: int) -> None:
-        self._windows[event] = _Window(self.clock.monotonic() + WINDOW_SECONDS)
-        self.write(event, detail, count)
+        self._windows[event] = _Window(self._clock.monotonic() + WINDOW_SECONDS)
+        self._write(event, detail, count)
 
 
 def shown(name: str) -> str:

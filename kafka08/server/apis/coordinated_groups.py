@@ -13,8 +13,8 @@ from kafka08.groups.records import GroupPartition
 from kafka08.network.peer import current_peer
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol.schemas import Message, RequestHeader
-from kafka08.server.groups.coordinator import JoinRequest, MemberId
-from kafka08.server.groups.group import Strategy
+from kafka08.server.groups.coordinator import MemberId
+from kafka08.server.groups.group import JoinRequest, Strategy
 from kafka08.server.groups.requests import GroupRequests
 from kafka08.server.groups.subscriptions import subscribed_topics
 from kafka08.server.groups.zk_offsets import check_path

@@ -26,9 +26,9 @@ from kafka08.server.groups import states
 from kafka08.server.groups.group import (
     Group,
     JoinAnswer,
+    JoinRequest,
     Member,
     Reply,
-    Strategy,
     SyncAnswer,
     restored,
 )
@@ -42,22 +42,6 @@ _NOT_AVAILABLE = ConsumerCoordinatorNotAvailableError.code
 _MOVED = NotCoordinatorForConsumerError.code
 # Ids that no member has joined with yet take this much memory; then the oldest are forgotten.
 _PROMISED_BYTES = 32 << 20
-
-
-class JoinRequest(NamedTuple):
-    """``requires_id``: a member without an id is given one first, and joins with it (version 4+
-    of the request)."""
-
-    group: str
-    member_id: str
-    instance_id: str | None
-    client_id: str
-    client_host: str
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
-    protocol_type: str
-    strategies: tuple[Strategy, ...]
-    requires_id: bool = False
 
 
 class MemberId(NamedTuple):
@@ -198,16 +182,7 @@ class GroupCoordinator:
     def _add(
         self, group: Group, request: JoinRequest, member_id: str, reply: Reply[JoinAnswer]
     ) -> None:
-        member = Member(
-            member_id,
-            request.instance_id,
-            request.client_id,
-            request.client_host,
-            request.session_timeout_ms,
-            request.rebalance_timeout_ms,
-            request.strategies,
-            knows_id=member_id == request.member_id,
-        )
+        member = Member(member_id, request)
         group.add(member, request.protocol_type)
         self._promises.drop(TimerKey(group.id, member_id))
         self.memory.weigh(group, [member])
@@ -229,11 +204,7 @@ class GroupCoordinator:
         self._prepare_rebalance(group)
 
     def _update(self, group: Group, member: Member, request: JoinRequest) -> None:
-        group.change_strategies(member, request.strategies)
-        member.session_timeout_ms = request.session_timeout_ms
-        member.rebalance_timeout_ms = request.rebalance_timeout_ms
-        member.client_id = request.client_id
-        member.client_host = request.client_host
+        group.update(member, request)
         self.memory.weigh(group, [member])
 
     def _come_back(

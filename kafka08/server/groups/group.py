@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 from kafka08.groups.records import GroupRecord, MemberRecord
@@ -47,6 +46,22 @@ class Strategy(NamedTuple):
     metadata: bytes
 
 
+class JoinRequest(NamedTuple):
+    """``requires_id``: a member without an id is given one first, and joins with it (version 4+
+    of the request)."""
+
+    group: str
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    strategies: tuple[Strategy, ...]
+    requires_id: bool = False
+
+
 class MemberMetadata(NamedTuple):
     """A member as its leader sees it."""
 
@@ -69,22 +84,26 @@ class SyncAnswer(NamedTuple):
     assignment: bytes = b""
 
 
-@dataclass(slots=True, eq=False)
 class Member:
     """``join`` and ``sync`` are the member's parked requests."""
 
-    id: str
-    instance_id: str | None
-    client_id: str
-    client_host: str
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
-    strategies: tuple[Strategy, ...]
-    # False until an answer has told the member its id: it cannot come back before.
-    knows_id: bool
-    assignment: bytes = b""
-    join: Reply[JoinAnswer] | None = None
-    sync: Reply[SyncAnswer] | None = None
+    def __init__(self, member_id: str, request: JoinRequest, assignment: bytes = b"") -> None:
+        self.id = member_id
+        self.instance_id = request.instance_id
+        # False until an answer has told the member its id: it cannot come back before.
+        self.knows_id = member_id == request.member_id
+        self.assignment = assignment
+        self.join: Reply[JoinAnswer] | None = None
+        self.sync: Reply[SyncAnswer] | None = None
+        self.joins_again(request)
+
+    def joins_again(self, request: JoinRequest) -> None:
+        """Take over what each join may change."""
+        self.client_id = request.client_id
+        self.client_host = request.client_host
+        self.session_timeout_ms = request.session_timeout_ms
+        self.rebalance_timeout_ms = request.rebalance_timeout_ms
+        self.strategies = request.strategies
 
     @property
     def names(self) -> set[str]:
@@ -164,9 +183,9 @@ class Group:
         if self.leader == member.id:
             self.leader = next(iter(self.members), None)
 
-    def change_strategies(self, member: Member, strategies: tuple[Strategy, ...]) -> None:
+    def update(self, member: Member, request: JoinRequest) -> None:
         self._unlist(member)
-        member.strategies = strategies
+        member.joins_again(request)
         self._listed.update(member.names)
 
     def _unlist(self, member: Member) -> None:
@@ -285,17 +304,18 @@ def restored(group_id: str, partition: int, record: GroupRecord) -> Group:
     group.generation = record.generation
     group.protocol = record.protocol
     for stored in record.members:
-        member = Member(
+        request = JoinRequest(
+            group_id,
             stored.member_id,
             stored.instance_id,
             stored.client_id,
             stored.client_host,
             stored.session_timeout_ms,
             stored.rebalance_timeout_ms,
+            record.protocol_type,
             (Strategy(record.protocol or "", bytes(stored.subscription)),),
-            knows_id=True,
-            assignment=bytes(stored.assignment),
         )
+        member = Member(stored.member_id, request, bytes(stored.assignment))
         group.add(member, record.protocol_type)
     if group.members:
         group.state = STABLE

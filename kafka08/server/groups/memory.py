@@ -7,11 +7,11 @@ them. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from sys import getsizeof
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
-from kafka08.server.groups.group import Group, Member, Strategy
+from kafka08.server.groups.group import Group, JoinRequest, Member
 
 MEMBER_BYTES = 2048
 GROUP_BYTES = 1024
@@ -48,19 +48,6 @@ class Sizes(Generic[Key]):
         raise KeyError("no sizes")
 
 
-class Joining(Protocol):
-    """The part of a member on which its memory depends: its request to join, or itself."""
-
-    @property
-    def instance_id(self) -> str | None: ...
-    @property
-    def client_id(self) -> str: ...
-    @property
-    def client_host(self) -> str: ...
-    @property
-    def strategies(self) -> Sequence[Strategy]: ...
-
-
 class GroupMemory:
     """The memory of groups, of which there may be ``max_bytes``."""
 
@@ -73,10 +60,10 @@ class GroupMemory:
     def total(self) -> int:
         return self._sizes.total
 
-    def has_room_to_join(self, group: Group, member_id: str, joining: Joining) -> bool:
+    def has_room_to_join(self, group: Group, member_id: str, request: JoinRequest) -> bool:
         """Whether a member, new or known, can join or come again with this request."""
         known = group.members.get(member_id)
-        size = _size(joining, b"" if known is None else known.assignment)
+        size = _size(request, b"" if known is None else known.assignment)
         group_size = _group_size(group) if not self._sizes[group.id, None] else 0
         return self._has_room(group_size + size - self._sizes[group.id, member_id])
 
@@ -110,7 +97,7 @@ def _group_size(group: Group) -> int:
     return GROUP_BYTES + getsizeof(group.id)
 
 
-def _size(joining: Joining, assignment: bytes) -> int:
+def _size(joining: JoinRequest | Member, assignment: bytes) -> int:
     # A member's own id is its client's or instance's id and a little more.
     texts = 2 * (getsizeof(joining.client_id) + getsizeof(joining.instance_id or ""))
     strategies = [

@@ -28,11 +28,10 @@ from kafka08.runtime import Loop, Runtime
 from kafka08.server.cluster_view.originals import Originals
 from kafka08.server.groups.coordinator import (
     GroupCoordinator,
-    JoinRequest,
     MemberId,
     Storing,
 )
-from kafka08.server.groups.group import JoinAnswer, Reply, SyncAnswer
+from kafka08.server.groups.group import JoinAnswer, JoinRequest, Reply, SyncAnswer
 from kafka08.server.groups.offset_manager import OffsetManager
 
 Answer = TypeVar("Answer")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass
 from typing import Protocol
 
 from kafka08.cluster.metadata_cache import MetadataCache
@@ -62,27 +61,35 @@ class LeadershipControl(Protocol):
     def partitions_deleted(self, deleted: Set[TopicPartition]) -> None: ...
 
 
-@dataclass(eq=False)
 class Roles:
     """Carries out role changes of the partitions in ``replicas``, and knows the newest controller.
 
     ``log_config`` reads the settings of a topic, and may wait.
     """
 
-    clock: Clock
-    replicas: ReplicaManager
-    metadata_cache: MetadataCache
-    log_config: ReadLogConfig
-    checkpoints: HwCheckpoints
-    fetchers: FetcherControl
-    offsets: LeadershipControl
-    failures: LogDirFailures
-    controller_epoch: int = 0
-
-    def __post_init__(self) -> None:
-        self._broker_id = self.replicas.broker_id
-        self._partitions = self.replicas.partitions
-        self._log_manager = self.replicas.log_manager
+    def __init__(
+        self,
+        clock: Clock,
+        replicas: ReplicaManager,
+        metadata_cache: MetadataCache,
+        log_config: ReadLogConfig,
+        checkpoints: HwCheckpoints,
+        fetchers: FetcherControl,
+        offsets: LeadershipControl,
+        failures: LogDirFailures,
+    ) -> None:
+        self.replicas = replicas
+        self.log_config = log_config
+        self.controller_epoch = 0
+        self._clock = clock
+        self._metadata_cache = metadata_cache
+        self._checkpoints = checkpoints
+        self._fetchers = fetchers
+        self._offsets = offsets
+        self._failures = failures
+        self._broker_id = replicas.broker_id
+        self._partitions = replicas.partitions
+        self._log_manager = replicas.log_manager
 
     def check_controller(self, epoch: int) -> None:
         """Remember the newest controller. Raises StaleControllerEpochError for an older one."""
@@ -95,10 +102,10 @@ class Roles:
     def update_metadata(self, request: UpdateMetadataRequest) -> None:
         """Take over the controller's view. Raises StaleControllerEpochError."""
         self.check_controller(request.controller_epoch)
-        deleted = self.metadata_cache.update(
+        deleted = self._metadata_cache.update(
             request.partitions, (Broker(*broker[:3]) for broker in request.live_brokers)
         )
-        self.offsets.partitions_deleted(deleted)
+        self._offsets.partitions_deleted(deleted)
 
     def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         """Carry out a LeaderAndIsr. The answer leaves out partitions without a replica here."""
@@ -177,9 +184,9 @@ class Roles:
                 log = self._create_log(key, configs[key.topic])
             except (KafkaError, OSError):
                 if key in self._log_manager.offline:
-                    self.failures.changed.set()
+                    self._failures.changed.set()
                 raise
-        partition.open_log(log, self.checkpoints.recorded(key))
+        partition.open_log(log, self._checkpoints.recorded(key))
 
     def _create_log(self, key: TopicPartition, config: LogConfig) -> Log:
         if self._log_manager.lost_at_start:
@@ -190,12 +197,12 @@ class Roles:
 
     def _make_leader(self, partition: Partition, state: PartitionStateInfo) -> None:
         was_leader = partition.is_leader
-        self.fetchers.remove_fetcher_for_partitions([partition.topic_partition])
-        if partition.make_leader(state, self.clock.monotonic()):
+        self._fetchers.remove_fetcher_for_partitions([partition.topic_partition])
+        if partition.make_leader(state, self._clock.monotonic()):
             self.replicas.unblock_delayed_requests(partition.topic_partition)
         self.replicas.set_rules(partition)
         if not was_leader:
-            self.offsets.leadership_changed(partition, True)
+            self._offsets.leadership_changed(partition, True)
         state_change_logger.debug("Broker %d leads %s", self._broker_id, partition.topic_partition)
 
     def _make_follower(
@@ -203,17 +210,17 @@ class Roles:
     ) -> None:
         was_leader = partition.is_leader
         key = partition.topic_partition
-        self.fetchers.remove_fetcher_for_partitions([key])
+        self._fetchers.remove_fetcher_for_partitions([key])
         if leader is None:
             # Its epoch is not taken over: the same one is obeyed once it comes with a live leader.
             partition.resign()
         else:
             partition.make_follower(state)
         if was_leader:
-            self.offsets.leadership_changed(partition, False)
+            self._offsets.leadership_changed(partition, False)
         self.replicas.unblock_delayed_requests(key)
         if leader is not None:
-            self.fetchers.add_fetcher_for_partition(partition, leader)
+            self._fetchers.add_fetcher_for_partition(partition, leader)
         state_change_logger.debug("Broker %d follows %d for %s", self._broker_id, state.leader, key)
 
     def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
@@ -221,7 +228,7 @@ class Roles:
         replica manager comes before the answer. Unknown partitions count as done."""
         self.check_controller(request.controller_epoch)
         keys = [TopicPartition(*partition) for partition in request.partitions]
-        self.fetchers.remove_fetcher_for_partitions(keys)
+        self._fetchers.remove_fetcher_for_partitions(keys)
         answers = []
         for key in keys:
             error = NO_ERROR
@@ -240,9 +247,9 @@ class Roles:
         if delete:
             # A topic of the same name may start over at epoch 0: keep nothing of this one.
             self._partitions.pop(key, None)
-            self.checkpoints.forget(key)
+            self._checkpoints.forget(key)
         if partition is not None:
-            self.offsets.leadership_changed(partition, False)
+            self._offsets.leadership_changed(partition, False)
         self.replicas.unblock_delayed_requests(key)
         if delete:
             self._delete_log(key)
@@ -279,7 +286,7 @@ class Roles:
                 continue
             logger.warning("Leadership of %s passed while the session was lost", key)
             partition.resign()
-            self.offsets.leadership_changed(partition, False)
+            self._offsets.leadership_changed(partition, False)
             self.replicas.unblock_delayed_requests(key)
 
 

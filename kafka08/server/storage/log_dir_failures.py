@@ -11,7 +11,6 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from kafka08.common import TopicPartition
 from kafka08.log.disk import DiskFailure, has_room, is_failure, is_full
@@ -27,14 +26,13 @@ ROOM_BYTES = 16 << 20
 QUIET_SECONDS = 10.0
 
 
-@dataclass
 class _Shortage:
     """A shortage in one directory, from its first error until it is over."""
 
-    error: OSError
-    since: float
-    last: float
-    count: int = 0
+    def __init__(self, error: OSError, now: float) -> None:
+        self.error = error
+        self.since = self.last = now
+        self.count = 0
 
 
 class LogDirFailures:
@@ -75,7 +73,7 @@ class LogDirFailures:
         shortage = self._shortages.get(key)
         if shortage is None:
             logger.error("I/O error in %s (more of the kind are counted): %s", directory, error)
-            shortage = self._shortages[key] = _Shortage(error, now, now)
+            shortage = self._shortages[key] = _Shortage(error, now)
             if is_full(error):
                 self._log_manager.full_dirs.add(directory)
             self.changed.set()

@@ -9,11 +9,10 @@ from typing import Any
 
 from kafka08.server.groups.coordinator import (
     GroupCoordinator,
-    JoinRequest,
     MemberId,
     Storing,
 )
-from kafka08.server.groups.group import JoinAnswer, Reply, Strategy, SyncAnswer
+from kafka08.server.groups.group import JoinAnswer, JoinRequest, Reply, Strategy, SyncAnswer
 from kafka08.settings.broker import BrokerConfig
 from tests.fakes.runtime import FakeClock
 

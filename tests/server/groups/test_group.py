@@ -6,11 +6,11 @@ import threading
 
 import pytest
 
-from kafka08.server.groups.group import JoinAnswer, Member, Reply, Strategy, SyncAnswer
+from kafka08.server.groups.group import JoinAnswer, JoinRequest, Member, Reply, Strategy, SyncAnswer
 
 
 def member(*strategies: Strategy) -> Member:
-    return Member("m", None, "c", "/h", 1000, 2000, strategies, knows_id=True)
+    return Member("m", JoinRequest("g", "m", None, "c", "/h", 1000, 2000, "consumer", strategies))
 
 
 def test_a_reply_is_given_once() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka08.groups.records import GroupRecord, MemberRecord
 from kafka08.server.groups.coordinator import MemberId
-from kafka08.server.groups.group import Group, Member, Strategy
+from kafka08.server.groups.group import Group, JoinRequest, Member, Strategy
 from kafka08.server.groups.memory import GROUP_BYTES, MEMBER_BYTES, GroupMemory, Sizes
 from tests.server.groups.support import (
     DELAY_MS,
@@ -25,7 +25,8 @@ SMALL = GROUP_BYTES + MEMBER_BYTES + 1000  # a group with one member that has li
 
 
 def member(name: str = "m", *known: Strategy, client: str = "c", host: str = "/h") -> Member:
-    return Member(name, None, client, host, 1, 1, known or strategies("range"), knows_id=True)
+    known = known or strategies("range")
+    return Member(name, JoinRequest("g", name, None, client, host, 1, 1, "consumer", known))
 
 
 def group(name: str = "g", *members: Member) -> Group:

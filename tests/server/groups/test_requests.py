@@ -20,8 +20,8 @@ from kafka08.groups.records import (
 )
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.network.peer import Peer, current_peer
-from kafka08.server.groups.coordinator import JoinRequest, MemberId
-from kafka08.server.groups.group import JoinAnswer
+from kafka08.server.groups.coordinator import MemberId
+from kafka08.server.groups.group import JoinAnswer, JoinRequest
 from kafka08.server.groups.requests import GroupRequests
 from tests.server.groups.support import strategies
 from tests.server.support import ME, PEER, Rig

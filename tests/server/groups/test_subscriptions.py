@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.server.groups.group import Group, Member, Strategy
+from kafka08.server.groups.group import Group, JoinRequest, Member, Strategy
 from kafka08.server.groups.subscriptions import subscribed_topics
 
 # Versions 0 and 1 of a consumer's metadata, the latter with what follows the topics.
@@ -17,7 +17,8 @@ def group_of(*metadata: tuple[bytes, ...]) -> Group:
     for number, each in enumerate(metadata):
         strategies = tuple(Strategy(f"s{n}", data) for n, data in enumerate(each))
         name = f"m{number}"
-        group.members[name] = Member(name, None, "c", "/h", 1, 1, strategies, knows_id=True)
+        request = JoinRequest("g", name, None, "c", "/h", 1, 1, "consumer", strategies)
+        group.members[name] = Member(name, request)
     return group
 
 
