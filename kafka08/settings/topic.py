@@ -210,7 +210,7 @@ class LogConfig(Settings):
         return cls(**values)
 
     def override(self, properties: Mapping[str, str]) -> LogConfig:
-        """This config with a topic's own values; unknown names are ignored.
+        """This config with a topic's own values, or itself if there are none that it knows.
 
         Raises NumberFormatError in the JVM's words for a value that cannot be parsed.
         """
@@ -221,7 +221,7 @@ class LogConfig(Settings):
         }
         if "cleanup_policy" in changes:
             changes["cleanup_policy"] = _cleanup_policy(changes["cleanup_policy"], _COMPACT)
-        return self.replace(**changes)
+        return self.replace(**changes) if changes else self
 
     @classmethod
     def validate(cls, properties: Mapping[str, str]) -> None:
