@@ -215,8 +215,7 @@ class LogDirectory:
                 logger.warning("Skipping directory %s: it is not named as a partition is.", path)
                 continue
             found[topic_partition] = path
-            if not os.listdir(path):
-                with contextlib.suppress(OSError):  # a link or a mount point stays
-                    os.rmdir(path)
-                    del found[topic_partition]
+            with contextlib.suppress(OSError):  # it has files, or is a link or a mount point
+                os.rmdir(path)
+                del found[topic_partition]
         return found

@@ -106,7 +106,8 @@ def load(
     """
     if os.path.isfile(directory):
         put_aside(directory)
-    os.makedirs(directory, exist_ok=True)
+    if not os.path.isdir(directory):
+        os.makedirs(directory)
     _finish_interrupted(directory, clean)
     segments = [LogSegment(directory, base, now) for base in _bases(directory)]
     dropped: list[str] = []
