@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kafka08.errors import KafkaError
-from kafka08.message.entry import BATCH, Entry
+from kafka08.message.entry import Entry
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
 
 
 class Agreement(NamedTuple):
-    """``verified``: all entries below this offset agree. ``conflict``: the entry there differs."""
+    """``verified``: all entries below this offset agree. ``conflict``: an entry from there on
+    differs."""
 
     verified: int
     conflict: bool
@@ -21,8 +22,8 @@ def compare(local: bytes, leader: memoryview, offset: int, *, compacted: bool) -
     """Compare local entries from ``offset`` on with the leader's from the same offset.
 
     Both may end inside an entry; only entries that both have as a whole are compared. In a
-    compacted topic an entry that one side lacks is a gap, not a conflict: either side may have
-    been cleaned further. The same holds within wrappers: only messages in both are compared.
+    compacted topic single messages are compared, and one that one side lacks is a gap, not a
+    conflict: either side may have been cleaned further.
     """
     if local and bytes(leader[: len(local)]) == local[: len(leader)]:
         shorter = local if len(local) <= len(leader) else leader
@@ -30,45 +31,45 @@ def compare(local: bytes, leader: memoryview, offset: int, *, compacted: bool) -
         for entry in iter_entries(shorter):
             last = entry.offset + 1
         return Agreement(last, False)
-    ours, theirs = iter_entries(local), iter_entries(leader)
-    mine, its = next(ours, None), next(theirs, None)
+    return (_compare_messages if compacted else _compare_entries)(local, leader, offset)
+
+
+def _compare_entries(local: bytes, leader: memoryview, offset: int) -> Agreement:
     verified = offset
-    while mine is not None and its is not None:
-        if mine.offset == its.offset:
-            ours_bytes, theirs_bytes = _bytes_of(local, mine), _bytes_of(leader, its)
-            if ours_bytes != theirs_bytes and not (
-                compacted
-                and _holds_several(mine)
-                and _holds_several(its)
-                and _same_messages(ours_bytes, theirs_bytes)
-            ):
-                return Agreement(verified, True)
-            verified = mine.offset + 1
-            mine, its = next(ours, None), next(theirs, None)
-        elif not compacted:
+    for mine, its in zip(iter_entries(local), iter_entries(leader), strict=False):
+        if _bytes_of(local, mine) != _bytes_of(leader, its):
             return Agreement(verified, True)
-        elif mine.offset < its.offset:
-            verified = mine.offset + 1
-            mine = next(ours, None)
-        else:
-            verified = its.offset + 1
-            its = next(theirs, None)
+        verified = mine.offset + 1
     return Agreement(verified, False)
+
+
+def _compare_messages(local: bytes, leader: memoryview, offset: int) -> Agreement:
+    """Entries with different ends can still have different messages at the same offsets. A conflict
+    counts from the last message on that both have, as what one lacks before it may be a gap, or
+    never have been committed."""
+    (mine, my_end), (its, its_end) = _messages_of(local, offset), _messages_of(leader, offset)
+    verified = offset
+    for at, message in mine.items():
+        if at in its:
+            if its[at] != message:
+                return Agreement(verified, True)
+            verified = at + 1
+    return Agreement(min(my_end, its_end), False)
+
+
+def _messages_of(buffer: bytes | memoryview, offset: int) -> tuple[dict[int, object], int]:
+    """Key, value, time and headers by offset, and the end of the entries, which begin at
+    ``offset``. An entry that cannot be read stands for itself."""
+    found: dict[int, object] = {}
+    for entry in iter_entries(buffer):
+        data = _bytes_of(buffer, entry)
+        offset = entry.offset + 1
+        try:
+            found.update((each.offset, each[1:3] + each[7:]) for each in iter_messages(data))
+        except KafkaError:
+            found[entry.offset] = data
+    return found, offset
 
 
 def _bytes_of(buffer: bytes | memoryview, entry: Entry) -> bytes:
     return bytes(buffer[entry.position : entry.position + entry.size_total])
-
-
-def _holds_several(entry: Entry) -> bool:
-    """Whether there may be several messages in the entry, some of which compaction removes."""
-    return entry.codec > 0 or entry.magic == BATCH
-
-
-def _same_messages(mine: bytes, its: bytes) -> bool:
-    """Whether two wrappers have equal messages at each offset that both have."""
-    try:
-        known = {message.offset: message[1:3] for message in iter_messages(mine)}
-        return all(known.get(m.offset, m[1:3]) == m[1:3] for m in iter_messages(its))
-    except KafkaError:
-        return False

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kafka08.log.recovery.divergence import Agreement, compare
+from kafka08.message.batch import encode_batch, header_of
 from kafka08.message.compression import compress
 from kafka08.message.entry import encode_entry
+from tests.message.batches import batch
 
 
 def entries(*items: tuple[int, str]) -> bytes:
@@ -57,18 +59,41 @@ def test_a_gap_is_a_conflict_unless_compacted() -> None:
         assert check(local, leader, compacted=True) == (8, False)
 
 
-def test_a_conflict_behind_a_gap() -> None:
-    assert check(entries((5, "a"), (7, "X")), ABC, compacted=True) == (7, True)
+def test_a_conflict_behind_a_gap_counts_from_the_last_common_message() -> None:
+    assert check(entries((5, "a"), (7, "X")), ABC, compacted=True) == (6, True)
+    assert check(ABC, entries((5, "a"), (7, "X")), compacted=True) == (6, True)
 
 
 def test_one_side_ends_before_the_other_begins() -> None:
     assert check(entries((5, "a")), entries((9, "z")), compacted=True) == (6, False)
 
 
-def test_a_wrapper_that_one_side_has_cleaned_is_no_conflict() -> None:
-    def wrapped(*items: tuple[int, str], codec: int = 2) -> bytes:
-        return encode_entry(None, compress(codec, entries(*items)), items[-1][0], codec)
+def wrapped(*items: tuple[int, str], codec: int = 2) -> bytes:
+    return encode_entry(None, compress(codec, entries(*items)), items[-1][0], codec)
 
+
+def test_wrappers_with_other_ends_can_be_in_conflict() -> None:
+    """None of the ends is in both, and 5 and 6 are other messages."""
+    local = wrapped((4, "a"), (5, "b"), (6, "c")) + wrapped((7, "d"), (8, "e"))
+    leader = wrapped((4, "a"), (5, "X"), (6, "Y"), (7, "Z")) + wrapped((8, "b"), (9, "c"))
+    for one, other in ((local, leader), (leader, local)):
+        assert check(one, other, 4, compacted=True) == (5, True)
+
+
+def test_another_time_is_a_conflict() -> None:
+    one, other = (encode_entry(b"k", b"v", 5, timestamp=time) for time in (7, 8))
+    assert check(one, other, compacted=True) == (5, True)
+
+
+def test_a_batch_without_records_agrees_with_what_it_was() -> None:
+    """Compaction leaves it where a producer needs it."""
+    whole = batch([(b"k", b"v", 0, ())], 5, producer_id=3)
+    empty = encode_batch(header_of(whole)._replace(count=0), b"")
+    for one, other in ((whole, empty), (empty, whole)):
+        assert check(one, other, compacted=True) == (6, False)
+
+
+def test_a_wrapper_that_one_side_has_cleaned_is_no_conflict() -> None:
     whole, cleaned = wrapped((5, "a"), (6, "b"), (7, "c")), wrapped((5, "a"), (7, "c"))
     shorter = wrapped((5, "a"), (6, "b")) + entries((8, "d"))
     for local, leader in ((whole, cleaned), (cleaned, whole)):
