@@ -131,7 +131,7 @@ MUTATIONS = {
     ),
     "leader-goes-on-to-follow": Mutation(
         _ROLES,
-        "        self.fetchers.remove_fetcher_for_partitions([partition.topic_partition])\n",
+        "        self._fetchers.remove_fetcher_for_partitions([partition.topic_partition])\n",
         "",
     ),
     # Restarts

@@ -1,0 +1,25 @@
+"""Runs that found faults of the broker, which have tests of their own too: a run takes other steps
+when the broker changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.simulation import plan
+from tests.simulation.run import SimulatedRun
+
+FOUND = {
+    "no leader after a read that was behind": (271130000015, None, plan.FAULTS),
+    "a gap after the lost end of a segment": (271128000040, None, plan.FAULTS),
+    "a compacted log that was cut too late": (271130000063, 2, 15),
+}
+
+
+@pytest.mark.sources  # compiled modules take other steps with a seed
+@pytest.mark.parametrize("found", FOUND)
+def test_a_seed_that_found_a_fault_finds_none(tmp_path: Path, found: str) -> None:
+    seed, brokers, faults = FOUND[found]
+    outcome = SimulatedRun(tmp_path, plan.draw(seed, brokers=brokers, faults=faults)).run()
+    assert outcome.acknowledged <= outcome.seen
