@@ -15,6 +15,7 @@ PARTITIONS = 3
 SETS = 120
 PER_SET = 10
 GROUP = "exchange"
+LOADING = 14
 PROPS = {
     "log.segment.bytes": 100_000,
     "log.index.interval.bytes": 1000,
@@ -97,6 +98,8 @@ def test_the_other_broker_takes_over(
     with two.wire() as wire:
         assert contents(wire, "data") == before
         coordinate(wire)
+        # A coordinator answers before it has read its partition of offsets.
+        wait_until("loaded offsets", 30, lambda: wire.committed(GROUP, "data", 1)[1] != LOADING)
         assert wire.committed(GROUP, "data", 1) == (77, 0)
         for start in (1, 333, SETS * PER_SET - 1):
             assert wire.read_all("data", 0, start) == before[0][start:]
