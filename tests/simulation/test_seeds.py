@@ -14,6 +14,7 @@ FOUND = {
     "no leader after a read that was behind": (271130000015, None, plan.FAULTS),
     "a gap after the lost end of a segment": (271128000040, None, plan.FAULTS),
     "a compacted log that was cut too late": (271130000063, 2, 15),
+    "a cut within an entry of a compacted log": (667622000004, None, plan.FAULTS),
 }
 
 

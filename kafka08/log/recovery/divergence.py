@@ -46,28 +46,32 @@ def _compare_entries(local: bytes, leader: memoryview, offset: int) -> Agreement
 def _compare_messages(local: bytes, leader: memoryview, offset: int) -> Agreement:
     """Entries with different ends can still have different messages at the same offsets. A conflict
     counts from the last message on that both have, as what one lacks before it may be a gap, or
-    never have been committed."""
+    never have been committed; and from the first message of the local entry, which goes whole."""
     (mine, my_end), (its, its_end) = _messages_of(local, offset), _messages_of(leader, offset)
     verified = offset
-    for at, message in mine.items():
+    for at, (_, message) in mine.items():
         if at in its:
-            if its[at] != message:
-                return Agreement(verified, True)
+            if its[at][1] != message:
+                first = next(first for each, (first, _) in mine.items() if each >= verified)
+                return Agreement(min(first, verified), True)
             verified = at + 1
     return Agreement(min(my_end, its_end), False)
 
 
-def _messages_of(buffer: bytes | memoryview, offset: int) -> tuple[dict[int, object], int]:
-    """Key, value, time and headers by offset, and the end of the entries, which begin at
-    ``offset``. An entry that cannot be read stands for itself."""
-    found: dict[int, object] = {}
+def _messages_of(
+    buffer: bytes | memoryview, offset: int
+) -> tuple[dict[int, tuple[int, object]], int]:
+    """By offset the first offset of the entry, and key, value, time and headers; and the end of the
+    entries, which begin at ``offset``. An entry that cannot be read stands for itself."""
+    found: dict[int, tuple[int, object]] = {}
     for entry in iter_entries(buffer):
         data = _bytes_of(buffer, entry)
-        offset = entry.offset + 1
         try:
-            found.update((each.offset, each[1:3] + each[7:]) for each in iter_messages(data))
+            messages = list(iter_messages(data))
+            found.update((m.offset, (messages[0].offset, m[1:3] + m[7:])) for m in messages)
         except KafkaError:
-            found[entry.offset] = data
+            found[entry.offset] = offset, data
+        offset = entry.offset + 1
     return found, offset
 
 

@@ -77,7 +77,16 @@ def test_wrappers_with_other_ends_can_be_in_conflict() -> None:
     local = wrapped((4, "a"), (5, "b"), (6, "c")) + wrapped((7, "d"), (8, "e"))
     leader = wrapped((4, "a"), (5, "X"), (6, "Y"), (7, "Z")) + wrapped((8, "b"), (9, "c"))
     for one, other in ((local, leader), (leader, local)):
-        assert check(one, other, 4, compacted=True) == (5, True)
+        assert check(one, other, 4, compacted=True) == (4, True)
+
+
+def test_a_conflict_within_an_entry_counts_from_its_first_message() -> None:
+    """A log is cut between entries: a cut within one would lose what it has before."""
+    ours = entries((3, "x")) + wrapped((4, "a"), (5, "b"), (6, "c"))
+    leader = entries((3, "x"), (4, "a"), (5, "b"), (6, "Y"))
+    assert check(ours, leader, 3, compacted=True) == (4, True)
+    assert check(ours[len(entries((3, "x"))) :], leader, 5, compacted=True) == (4, True)
+    assert check(leader, ours, 3, compacted=True) == (6, True)
 
 
 def test_another_time_is_a_conflict() -> None:
