@@ -76,4 +76,4 @@ def _messages_of(
 
 
 def _bytes_of(buffer: bytes | memoryview, entry: Entry) -> bytes:
-    return bytes(buffer[entry.position : entry.position + entry.size_total])
+    return bytes(buffer[entry.position : entry.stop])
