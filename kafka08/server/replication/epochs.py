@@ -73,6 +73,8 @@ class EpochCheck:
                 continue
             doubted = partition.leader_epoch
             try:
+                # The request may be a late one, and our ZooKeeper server as far behind.
+                self._zk.sync(znodes.partition_state_path(*key))
                 stored = admin.fetch_partition_state(self._zk, *key)
             except (ZkError, MalformedNodeError) as error:
                 raise ConnectionClosed(f"the state of {key} cannot be read: {error}") from error

@@ -125,6 +125,19 @@ class TestLeaderEpochs:
         assert self.role(rig, 7) == 13
         assert rig.replicas.partitions[T].leader_epoch == 8
 
+    def test_a_server_that_is_behind_does_not_confirm_a_late_one(
+        self, rig: Rig, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.store(rig, 7)
+
+        def catch_up(path: str) -> None:
+            rig.zk.set(path, znodes.encode_partition_state(PartitionStateNode(ME, 8, 1, (ME,))))
+
+        monkeypatch.setattr(rig.zk, "sync", catch_up)
+        assert self.role(rig, 8, leader=PEER) == 0
+        assert self.role(rig, 7) == 13
+        assert rig.replicas.partitions[T].leader_epoch == 8
+
     def test_a_repeated_one_costs_no_read(self, rig: Rig, reads: list[str]) -> None:
         assert self.role(rig, 7) == 0
         reads.clear()
