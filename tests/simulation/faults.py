@@ -6,7 +6,7 @@ ZooKeeper, at an arrival of bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random
 from typing import NamedTuple
@@ -14,10 +14,12 @@ from typing import NamedTuple
 from tests.simulation.broker import SimulatedBroker
 from tests.simulation.scheduler import SECOND
 from tests.simulation.world import SimulatedWorld
+from zk import znodes
 
 _AT_A_MOMENT = 0.4
 _MOST_MOMENTS = 30
 _LONGEST_SECONDS = (1, 4, 15)
+_LOST_SECONDS = (20, 50)
 
 
 class Scene(NamedTuple):
@@ -36,10 +38,10 @@ class Fault(NamedTuple):
     strike: Callable[[Scene], object]
 
 
-def draw(world: SimulatedWorld) -> str:
-    """Begin a fault that the seed picks, or plan it for a moment soon; its name."""
+def draw(world: SimulatedWorld, names: Sequence[str]) -> str:
+    """Begin a fault that the seed picks of ``names``, or plan it for a moment soon; its name."""
     rng = Random(world.scheduler.rng.random())
-    name = rng.choice(_DRAWN)
+    name = rng.choice(names)
     broker = rng.choice(world.staying)
     strike = partial(_strike, name, Scene(world, broker, rng))
     if rng.random() < _AT_A_MOMENT:
@@ -252,6 +254,14 @@ def _cut_from_zookeeper(scene: Scene) -> None:
     _for_a_time(scene, partial(ensemble.heal, scene.broker.host))
 
 
+def _lose_session(scene: Scene) -> None:
+    """It is cut from ZooKeeper for longer than its session lasts, and clients are not."""
+    ensemble, host = scene.world.sessions.ensemble, scene.broker.host
+    ensemble.cut(host)
+    seconds = scene.rng.randrange(*_LOST_SECONDS)
+    scene.world.scheduler.after(seconds * SECOND, partial(ensemble.heal, host))
+
+
 def _cut_from_server(scene: Scene) -> None:
     ensemble, number = scene.world.sessions.ensemble, _a_server(scene)
     ensemble.cut(scene.broker.host, number)
@@ -261,6 +271,11 @@ def _cut_from_server(scene: Scene) -> None:
 def _lose_connection(scene: Scene) -> None:
     """To ZooKeeper: some of what was under way was carried out."""
     scene.world.sessions.ensemble.reset(scene.broker.host)
+
+
+def _depose(scene: Scene) -> None:
+    """An operator deletes the controller's node, so that another is elected."""
+    scene.world.sessions.ensemble.delete(znodes.CONTROLLER)
 
 
 # Disks
@@ -326,5 +341,6 @@ FAULTS = {
     "slow sync": Fault(1, _sync_slowly),
     "jump": Fault(1, _jump),
     "drift": Fault(1, _drift),
+    "depose": Fault(1, _depose),
+    "lose the session": Fault(1, _lose_session),
 }
-_DRAWN = [name for name, fault in FAULTS.items() for _ in range(fault.weight)]

@@ -32,6 +32,8 @@ _PAUSES = (0.0, 0.05, 0.5)
 _LATER_VERSIONS = (3, 5, 7, 8)
 _VERSIONS = (0, 0, 1, 2, *_LATER_VERSIONS)
 _LEGACY_VERSIONS = (0,)
+_FENCED_SECONDS = 16.0
+"""More than a session timeout, after a pause of a broker in which its session ended."""
 _LOST_SEQUENCE = (LaterCode.OUT_OF_ORDER_SEQUENCE_NUMBER, LaterCode.INVALID_PRODUCER_EPOCH, 59)
 
 
@@ -113,9 +115,20 @@ class WireProducer(WireClient):
 
 
 class LeaderAcksProducer(WireProducer):
-    """With acks 1."""
+    """With acks 1. A leader of followers that has long been without a session acknowledges nothing
+    for it: another one may have been elected."""
 
     acks = 1
+
+    def send(self, partition: int, data: bytes) -> ProducePartitionResponse:
+        leader = self.leaders[partition]
+        away = self.seat.sessions.ensemble.seconds_without(leader)
+        answer = super().send(partition, data)
+        is_fenced = away > _FENCED_SECONDS and len(self.hosts) > 1
+        assert answer.error != NO_ERROR or not is_fenced, (
+            f"{leader} without a session for {away:.1f} s acknowledges for partition {partition}"
+        )
+        return answer
 
 
 class IdempotentProducer(WireProducer):

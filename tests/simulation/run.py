@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 from kafka08.admin import create_topic_with_assignment
 from kafka08.common import TopicPartition
-from tests.simulation import checks, departure, faults, kinds, loads
+from tests.simulation import checks, conditions, departure, faults, kinds, loads
 from tests.simulation.broker import SimulatedBroker
+from tests.simulation.conditions import Conditions
 from tests.simulation.faults import Scene
 from tests.simulation.following import Follower
 from tests.simulation.keyed_ledger import POLICIES
@@ -29,7 +30,7 @@ from tests.simulation.loads import Clients
 from tests.simulation.plan import FAULTS, Plan, draw
 from tests.simulation.scheduler import SECOND, SimulatedTask, Trace
 from tests.simulation.watch import Watchman
-from tests.simulation.world import SYNCED, SimulatedWorld
+from tests.simulation.world import SimulatedWorld
 
 TOPIC = "t"
 PARTITIONS = 2
@@ -37,8 +38,6 @@ _PATIENCE_SECONDS = 120
 _CALM_SECONDS = 5.0
 _LEAVES = 0.3
 """Of the runs: a broker leaves in the end."""
-_SYNCED = 0.25
-"""Of the runs: brokers sync before they answer."""
 _COMPARED_EVERY = 5
 """After so many faults the logs of all replicas are compared."""
 
@@ -74,14 +73,15 @@ class SimulatedRun:
         directory: Path,
         plan: Plan,
         trace: Trace | None = None,
-        settings: Mapping[str, str] | None = None,
+        drawn: Conditions | None = None,
     ) -> None:
+        self.conditions = drawn = drawn or conditions.draw(plan.seed)
         self.world = SimulatedWorld(
             directory,
             plan.seed,
             count=plan.brokers,
             kinds=kinds.draw(plan.seed, plan.brokers),
-            settings={**drawn_settings(plan.seed), **(settings or {})},
+            settings=drawn.settings,
             trace=trace,
         )
         self.plan = plan
@@ -145,9 +145,7 @@ class SimulatedRun:
         clients = self.clients = Clients(world, TOPIC, names, policy)
         clients.start()
         self._await(lambda: clients.are_under_way)
-        begun = world.scheduler.now
-        self.carry_out(begun)
-        world.scheduler.run_to(begun + round(self.plan.seconds * SECOND))
+        self.carry_out(world.scheduler.now)
         self.settle()
         clients.calm_down()
         world.scheduler.run_for(_CALM_SECONDS)
@@ -164,14 +162,26 @@ class SimulatedRun:
         self._await(lambda: not world.sessions.ensemble.tree.ephemerals)
 
     def carry_out(self, begun: int) -> None:
-        """The faults, at their times since ``begun``."""
+        """The faults, at their times since ``begun``, but for the rests between them. Until the
+        next would come."""
         world = self.world
         for fault in self.plan.faults:
             world.scheduler.run_to(begun + round(fault.at * SECOND))
             with world.scheduler.chance(fault.seed):
-                self.faults[faults.draw(world)] += 1
+                self.faults[faults.draw(world, self.conditions.faults)] += 1
             if fault.number % _COMPARED_EVERY == 0:
                 checks.check_agreement(world)
+            if self.conditions.rests_every and fault.number % self.conditions.rests_every == 0:
+                begun += self._rest()
+        world.scheduler.run_to(begun + round(self.plan.seconds * SECOND))
+
+    def _rest(self) -> int:
+        """Let the cluster come to rest; how long that took."""
+        scheduler = self.world.scheduler
+        began = scheduler.now
+        self.settle()
+        checks.check_agreement(self.world)
+        return scheduler.now - began
 
     def drawn_loads(self) -> list[str]:
         """The names of the clients, with those that the plan leaves out."""
@@ -251,11 +261,6 @@ class SimulatedRun:
         self._await(lambda: not any(each.is_ending for each in world.brokers.values()))
         self._await(lambda: faults.are_up(world))
         self._await(lambda: checks.is_at_rest(world, TOPIC))
-
-
-def drawn_settings(seed: int) -> Mapping[str, str]:
-    """The settings that the brokers of a run have."""
-    return SYNCED if Random(f"{seed}/synced").random() < _SYNCED else {}
 
 
 def main(argv: list[str]) -> int:

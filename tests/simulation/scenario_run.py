@@ -14,6 +14,7 @@ from integration.faults.scenario import Scenario
 from kafka08 import admin
 from kafka08.common import TopicPartition
 from tests.simulation.broker import SimulatedBroker
+from tests.simulation.conditions import Conditions
 from tests.simulation.plan import Plan
 from tests.simulation.run import TOPIC, SimulatedRun
 from tests.simulation.runtime import SimulatedRuntime
@@ -33,7 +34,7 @@ class ScenarioRun(SimulatedRun):
 
     def __init__(self, directory: Path, scenario: Scenario, seed: int) -> None:
         plan = Plan(seed, scenario.brokers, 0, (), scenario.seconds)
-        super().__init__(directory, plan, settings=_SETTINGS)
+        super().__init__(directory, plan, drawn=Conditions(settings=_SETTINGS))
         self.partitions, self.replicas = scenario.partitions, _REPLICAS
         self.leaves = False
         self._scenario = scenario
@@ -49,6 +50,7 @@ class ScenarioRun(SimulatedRun):
             scheduler.note(str(moment.fault), "fault")
             self.faults[moment.fault.kind] += 1
             self._begin(moment.fault)
+        scheduler.run_to(begun + round(self.plan.seconds * SECOND))
 
     def _begin(self, fault: Fault) -> None:
         """As Nemesis does it."""

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from tests.simulation import checks, faults
+from tests.simulation.conditions import ALL
 from tests.simulation.faults import FAULTS, Scene
 from tests.simulation.run import TOPIC, SimulatedRun
 from tests.simulation.world import SimulatedWorld
@@ -50,7 +51,7 @@ def test_a_third_of_them_hit_at_a_moment(world: SimulatedWorld) -> None:
         for _ in range(60):
             struck = len([line for line in world.scheduler.trace.last if " fault: " in line])
             world.scheduler.trace.last.clear()
-            faults.draw(world)
+            faults.draw(world, ALL)
             planned += not any(" fault: " in line for line in world.scheduler.trace.last)
             assert struck <= 1
         faults.end_all(world)

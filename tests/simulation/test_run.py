@@ -10,13 +10,16 @@ import pytest
 from kafka08.cluster.partition import Partition
 from tests.simulation import checks, faults, loads, plan, producers
 from tests.simulation import run as runs
+from tests.simulation.conditions import Conditions
 from tests.simulation.run import RunOutcome, SimulatedRun
 from tests.simulation.world import SimulatedWorld
 
 
-def run(directory: Path, seed: int, count: int, *, faults: int) -> RunOutcome:
+def run(
+    directory: Path, seed: int, count: int, *, faults: int, drawn: Conditions | None = None
+) -> RunOutcome:
     directory.mkdir()
-    return SimulatedRun(directory, plan.draw(seed, faults=faults, brokers=count)).run()
+    return SimulatedRun(directory, plan.draw(seed, faults=faults, brokers=count), drawn=drawn).run()
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -43,9 +46,9 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path, seed: int) -> None:
 
 
 def test_a_run_ends_when_power_cuts_leave_no_promise(tmp_path: Path) -> None:
-    blackout = mock.patch.multiple(faults, _DRAWN=["blackout"], _AT_A_MOMENT=0.0)
-    with blackout:
-        outcome = run(tmp_path / "disks", 2, 3, faults=1)
+    with mock.patch.object(faults, "_AT_A_MOMENT", 0.0):
+        blackout = Conditions(("blackout",))
+        outcome = run(tmp_path / "disks", 2, 3, faults=1, drawn=blackout)
     assert not outcome.is_whole
     assert outcome.faults == {"blackout": 1}
 
@@ -84,8 +87,8 @@ def test_an_acknowledgement_before_the_isr_has_it_is_found(tmp_path: Path) -> No
     busy = mock.patch.object(producers, "_PAUSES", (0.0,))
     names = ["producer", "producer2", "consumer"]
     few = mock.patch.object(loads, "drawn", lambda world: names)
-    kills = mock.patch.object(faults, "_DRAWN", ["kill", "start"])
+    kills = Conditions(("kill", "start"))
     found = pytest.raises(AssertionError, match=r"acknowledged|not done after|error 45")
-    with early, busy, few, kills, found:
+    with early, busy, few, found:
         for seed in range(10):
-            run(tmp_path / str(seed), seed, 2, faults=25)
+            run(tmp_path / str(seed), seed, 2, faults=25, drawn=kills)

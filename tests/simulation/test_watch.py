@@ -102,8 +102,42 @@ def test_a_broker_that_a_power_cut_left_behind_is_exempt(watched: Watched) -> No
 
 
 def test_a_state_is_compared_with_the_replicas_when_it_is_written(watched: Watched) -> None:
-    watched.append(1)
-    watched.leader.high_watermark = 3
+    watched.follower.any_log().truncate_to(1)
     watched.world.sessions.history.changed[NAME] = None
-    with pytest.raises(AssertionError, match=r"of the isr .* ends at 2"):
+    with pytest.raises(AssertionError, match=r"of the isr .* ends at 1"):
         watched.watchman.look(None)
+
+
+def test_what_a_former_leader_has_shown_is_committed(watched: Watched) -> None:
+    watched.append(1)
+    watched.leader.leader_epoch -= 1  # of which the watchman has not seen more
+    watched.watchman = Watchman(watched.world)
+    watched.leader.high_watermark = 3
+    with pytest.raises(AssertionError, match=r"of the isr .* ends at 2"):
+        watched.look()
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_an_old_leader_epoch_that_is_obeyed_is_found(watched: Watched, forgotten: bool) -> None:
+    watched.follower.leader_epoch += 2
+    watched.look()
+    if forgotten:
+        watched.follower.forget_epoch()
+        watched.look()
+    watched.follower.leader_epoch = 1
+    with pytest.raises(AssertionError, match="obeys an old epoch"):
+        watched.look()
+
+
+def test_a_second_beginning_in_a_leader_epoch_is_found(watched: Watched) -> None:
+    watched.leader.leadership_start += 1
+    with pytest.raises(AssertionError, match="goes back"):
+        watched.look()
+
+
+def test_an_old_controller_that_is_obeyed_is_found(watched: Watched) -> None:
+    rooms = watched.world.brokers[1].rooms
+    assert rooms is not None
+    rooms.replication.roles.controller_epoch -= 1
+    with pytest.raises(AssertionError, match="obeys a controller of"):
+        watched.look()

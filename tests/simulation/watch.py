@@ -7,26 +7,30 @@ that a step costs little. The states themselves are checked by StateHistory.
 from __future__ import annotations
 
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
-from kafka08.cluster.partition import Partition
+from kafka08.cluster.partition import NO_EPOCH, Partition
 from kafka08.common import TopicPartition
+from kafka08.server.replication.roles import Roles
 from tests.simulation.broker import SimulatedBroker
 from tests.simulation.scheduler import SimulatedTask
 from tests.simulation.world import SimulatedWorld
 
 
 class Shown(NamedTuple):
-    """A replica at one moment. ``led_epoch``: the leader epoch in which it leads, None if it does
-    not."""
+    """A replica at one moment. ``newest_epoch``: the highest leader epoch that it has known."""
 
-    led_epoch: int | None
+    is_leader: bool
+    leader_epoch: int
+    newest_epoch: int
+    leadership_start: int
     high_watermark: int
     first_offset: int
     log_end_offset: int
 
 
 # A partition, and Shown as a plain tuple: one is made at every step.
-_Seen = tuple[Partition | None, tuple[int | None, int, int, int] | None]
+_Seen = tuple[Partition | None, tuple[bool, int, int, int, int, int, int] | None]
 _NOTHING: _Seen = (None, None)
 
 
@@ -35,7 +39,9 @@ class Watchman:
 
     - a high watermark is not above its log's end; a leader's does not go back in its epoch, and
       nor does the first offset;
-    - each live member of the isr has all that the leader shows to consumers.
+    - a broker obeys no epoch of a leader or a controller below one that it knew, and begins to lead
+      once in an epoch;
+    - each live member of the isr has all that any leader has shown to consumers.
 
     ``exempt``: the brokers whose logs may have lost their ends, by a power cut.
     """
@@ -46,6 +52,8 @@ class Watchman:
         self._brokers = {each.host: each for each in world.brokers.values()}
         self._seen: dict[str, dict[TopicPartition, _Seen]] = {}
         self._history = world.sessions.history
+        self._committed: dict[TopicPartition, int] = {}
+        self._controllers: WeakKeyDictionary[Roles, int] = WeakKeyDictionary()
 
     def look(self, task: SimulatedTask | None) -> None:
         """After a step of ``task``, or of time."""
@@ -57,9 +65,11 @@ class Watchman:
             self._look_at(broker)
 
     def _look_at(self, broker: SimulatedBroker) -> None:
-        replicas = broker.replicas
-        if replicas is None:
+        rooms = broker.rooms
+        if rooms is None:
             return
+        self._check_controller(broker, rooms.replication.roles)
+        replicas = rooms.storage.replicas
         seen = self._seen.setdefault(broker.host, {})
         if not seen.keys() <= replicas.partitions.keys():
             # Of what is there now alone: a log that nobody uses any more closes its files.
@@ -70,13 +80,17 @@ class Watchman:
             if log is None:
                 seen.pop(name, None)
                 continue
+            known, before = seen.get(name, _NOTHING)
+            epoch = partition.leader_epoch
             now = (
-                partition.leader_epoch if partition.is_leader else None,
+                partition.is_leader,
+                epoch,
+                epoch if before is None or known is not partition else max(before[2], epoch),
+                partition.leadership_start,
                 partition.high_watermark,
                 log.first_offset,
                 log.log_end_offset,
             )
-            known, before = seen.get(name, _NOTHING)
             if now != before or known is not partition:
                 seen[name] = partition, now
                 shown = None if before is None or known is not partition else Shown(*before)
@@ -87,29 +101,39 @@ class Watchman:
     ) -> None:
         who = f"{name} on {broker.host}"
         assert now.high_watermark <= now.log_end_offset, f"{who} is beyond its end: {now}"
-        if before is not None and before.led_epoch == now.led_epoch is not None:
-            goes_back = (
-                now.high_watermark < before.high_watermark or now.first_offset < before.first_offset
-            )
-            assert not goes_back, f"{who} goes back from {before} to {now}"
+        if before is not None:
+            obeys = now.leader_epoch in (NO_EPOCH, now.newest_epoch)
+            assert obeys, f"{who} obeys an old epoch: {before} became {now}"
+            is_same = before.leader_epoch == now.leader_epoch
+            if is_same and before.is_leader and now.is_leader:
+                goes_back = (
+                    now.high_watermark < before.high_watermark
+                    or now.first_offset < before.first_offset
+                    or now.leadership_start != before.leadership_start
+                )
+                assert not goes_back, f"{who} goes back from {before} to {now}"
+        if now.is_leader and broker.id not in self.exempt:
+            self._committed[name] = max(self._committed.get(name, 0), now.high_watermark)
         self._check_isr(name)
 
+    def _check_controller(self, broker: SimulatedBroker, roles: Roles) -> None:
+        epoch = roles.controller_epoch
+        known = self._controllers.get(roles, epoch)
+        assert epoch >= known, f"{broker.host} obeys a controller of {epoch} after one of {known}"
+        self._controllers[roles] = epoch
+
     def _check_isr(self, name: TopicPartition) -> None:
-        """Whether the live members of the isr have what the leader has committed."""
+        """Whether the live members of the isr have what any leader has committed."""
         state = self._history.states.get(name)
-        if state is None or state.leader not in self._world.brokers:
-            return
         # A broker may still have a log of the topic before.
-        if name.topic in self._history.made_again:
+        if state is None or name.topic in self._history.made_again:
             return
-        leader = self._partition(state.leader, name)
-        if leader is None or not leader.is_leader or leader.leader_epoch != state.leader_epoch:
-            return
+        committed = self._committed.get(name, 0)
         for number in state.isr:
             end = self._end(number, name)
-            assert end is None or end >= leader.high_watermark, (
-                f"{name}: broker {number} of the isr {state.isr} ends at {end}, "
-                f"the high watermark of epoch {state.leader_epoch} is {leader.high_watermark}"
+            assert end is None or end >= committed, (
+                f"{name}: broker {number} of the isr {state.isr} of epoch {state.leader_epoch} "
+                f"ends at {end}, the high watermark was {committed}"
             )
 
     def _partition(self, number: int, name: TopicPartition) -> Partition | None:

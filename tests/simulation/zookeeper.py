@@ -42,10 +42,13 @@ DEFAULT_TIMING = Timing()
 
 
 class EnsembleSession:
-    """A session as the leader knows it; ``touched``: when it was last heard of."""
+    """A session of a host as the leader knows it; ``touched``: when it was last heard of."""
 
-    def __init__(self, number: int, timeout_s: float, owner: Server, touched: float) -> None:
+    def __init__(
+        self, number: int, host: str, timeout_s: float, owner: Server, touched: float
+    ) -> None:
         self.number = number
+        self.host = host
         self.timeout_s = timeout_s
         self.owner = owner
         self.touched = touched
@@ -58,7 +61,7 @@ class Ensemble:
 
     Faults: ``stop`` and ``start`` a server, ``isolate`` it from the others and let it ``rejoin``;
     ``cut`` and ``heal`` the ways between a host and servers, ``reset`` its connections; ``expire``
-    a session; ``kill`` the clients of a host.
+    a session; ``kill`` the clients of a host; ``delete`` a node.
     """
 
     def __init__(
@@ -80,6 +83,7 @@ class Ensemble:
         self.decisions = Moments()
         self._note = note
         self._committed = committed
+        self._last_ends: dict[str, float] = {}
         self._cuts: dict[tuple[str, int], tuple[bool, bool]] = {}
         self._epoch = 0
         self._sessions_made = 0
@@ -101,6 +105,11 @@ class Ensemble:
         connection = Connection(self.world, client, server, cut)
         server.connections[connection] = None
         return connection
+
+    def seconds_without(self, host: str) -> float:
+        """How long a host has had no session; 0 if it has one, or never had."""
+        ended = self._last_ends.get(host)
+        return 0.0 if ended is None else self.world.schedule.now() - ended
 
     def touch(self, number: int) -> None:
         session = self.sessions.get(number)
@@ -167,6 +176,11 @@ class Ensemble:
         """End a session now, as if it had not been heard of. Nothing without a leader."""
         if self.leader is not None and number in self.sessions:
             self._end(number)
+
+    def delete(self, path: str) -> None:
+        """A node, now, as somebody else does it. Nothing without it, or without a leader."""
+        if self.leader is not None and path in self.tree.nodes:
+            self._commit((DeleteOp(path),))
 
     def end_faults(self) -> None:
         """All servers are there and reach each other and all hosts."""
@@ -312,8 +326,10 @@ class Ensemble:
         if asked.session == 0:
             self._sessions_made += 1
             connection.session = ((server.number + 1) << 56) + self._sessions_made
-            session = EnsembleSession(connection.session, asked.timeout_s, server, now)
+            host = connection.client.host
+            session = EnsembleSession(connection.session, host, asked.timeout_s, server, now)
             self.sessions[session.number] = session
+            self._last_ends.pop(host, None)
             self._watch_over(session)
             self._commit()
             return self.tree.zxid
@@ -346,6 +362,8 @@ class Ensemble:
         session = self.sessions.pop(number)
         if session.timer is not None:
             session.timer.cancel()
+        if not any(each.host == session.host for each in self.sessions.values()):
+            self._last_ends[session.host] = self.world.schedule.now()
         self._note(f"session {number:#x} ends")
         paths = list(self.tree.ephemerals.get(number, {}))
         self.world.random.shuffle(paths)

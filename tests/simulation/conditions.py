@@ -1,0 +1,59 @@
+"""The conditions of a run, drawn from its seed: which faults come how often, when the cluster is left
+in peace, and the settings of brokers.
+
+In half of the runs all kinds of faults come. In the others only some do, so that these come more
+often, and what one kind would mend stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import NamedTuple
+
+from tests.simulation.faults import FAULTS
+
+SYNCED = {"log.flush.interval.messages": "1"}
+"""Settings with which brokers sync what they append before they answer."""
+LONE = {"min.insync.replicas": "1"}
+"""A leader that is alone in its isr acknowledges."""
+INDEXED = {"log.index.interval.bytes": "100"}
+"""Small segments have entries in their indexes."""
+
+_SYNCED, _LONE, _INDEXED = 0.25, 0.25, 0.5
+_MIXED, _KEPT = 0.5, 0.4
+_ALWAYS = ("calm", "start")
+_RESTS = (0, 10, 20)
+
+ALL = tuple(name for name, fault in FAULTS.items() for _ in range(fault.weight))
+
+
+class Conditions(NamedTuple):
+    """``faults``: the names of the kinds, each as often as it is to come among the others.
+    ``settings``: of all brokers. ``rests_every``: after so many faults they end, until all is as it
+    was promised; 0: only after the last one."""
+
+    faults: tuple[str, ...] = ALL
+    settings: Mapping[str, str] = {}
+    rests_every: int = 0
+
+
+def draw(seed: int) -> Conditions:
+    rng = Random(f"{seed}/conditions")
+    settings = dict(synced(seed))
+    for chance, drawn in ((_LONE, LONE), (_INDEXED, INDEXED)):
+        if rng.random() < chance:
+            settings |= drawn
+    return Conditions(_mix(rng), settings, rng.choice(_RESTS))
+
+
+def synced(seed: int) -> Mapping[str, str]:
+    """Settings about syncs."""
+    return SYNCED if Random(f"{seed}/synced").random() < _SYNCED else {}
+
+
+def _mix(rng: Random) -> tuple[str, ...]:
+    if rng.random() >= _MIXED:
+        return ALL
+    kept = {*_ALWAYS, *(name for name in FAULTS if rng.random() < _KEPT)}
+    return tuple(name for name in ALL if name in kept)

@@ -1,0 +1,48 @@
+"""Conditions: as the seed draws them, and a cluster that rests between faults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.simulation import plan
+from tests.simulation.conditions import ALL, LONE, SYNCED, Conditions, draw
+from tests.simulation.faults import FAULTS
+from tests.simulation.run import SimulatedRun
+
+
+def test_a_seed_gives_the_same_conditions() -> None:
+    assert draw(5) == draw(5)
+
+
+def test_seeds_differ_in_faults_settings_and_rests() -> None:
+    drawn = [draw(seed) for seed in range(100)]
+    assert 30 < sum(each.faults == ALL for each in drawn) < 70
+    assert len({each.faults for each in drawn}) > 30
+    assert {each.rests_every for each in drawn} == {0, 10, 20}
+    for settings in (SYNCED, LONE):
+        assert 10 < sum(settings.items() <= each.settings.items() for each in drawn) < 40
+
+
+def test_a_kind_that_comes_keeps_its_weight() -> None:
+    for name, fault in FAULTS.items():
+        assert ALL.count(name) == fault.weight
+    for seed in range(20):
+        faults = draw(seed).faults
+        assert {"calm", "start"} <= set(faults)
+        assert all(faults.count(name) == ALL.count(name) for name in faults)
+
+
+@pytest.mark.parametrize("rests_every", [0, 2])
+def test_between_faults_a_cluster_comes_to_rest(tmp_path: Path, rests_every: int) -> None:
+    rests = []
+
+    class Counted(SimulatedRun):
+        def settle(self) -> None:
+            super().settle()
+            rests.append(sum(self.faults.values()))
+
+    drawn = Conditions(("kill",), rests_every=rests_every)
+    Counted(tmp_path, plan.draw(1, faults=4, brokers=2), drawn=drawn).run()
+    assert rests == ([2, 4, 4] if rests_every else [4])
