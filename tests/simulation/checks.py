@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from kafka08.common import TopicPartition
@@ -20,16 +21,18 @@ from zk import znodes
 _READ_BYTES = 1 << 20
 _DESCRIPTORS = "/proc/self/fd"
 
+_decode_topic = lru_cache(64)(znodes.decode_topic)  # asked for after every step
+
 
 def topics(world: SimulatedWorld) -> list[str]:
     """All that exist, as ZooKeeper has them now."""
     return world.sessions.children(znodes.BROKER_TOPICS)
 
 
-def assignment(world: SimulatedWorld, topic: str) -> dict[int, tuple[int, ...]]:
+def assignment(world: SimulatedWorld, topic: str) -> Mapping[int, tuple[int, ...]]:
     """The replicas by partition."""
     path = znodes.topic_path(topic)
-    return znodes.decode_topic(path, world.sessions.data(path) or b"")
+    return _decode_topic(path, world.sessions.data(path) or b"")
 
 
 def assignments(world: SimulatedWorld) -> dict[TopicPartition, tuple[int, ...]]:
@@ -45,11 +48,9 @@ def is_at_rest(world: SimulatedWorld, topic: str) -> bool:
     """Whether each partition has a leader that is there, and all its replicas in the isr, but for
     those that never come back."""
     for partition, replicas in assignment(world, topic).items():
-        path = znodes.partition_state_path(topic, partition)
-        data = world.sessions.data(path)
-        if data is None:
+        state = world.sessions.history.states.get(TopicPartition(topic, partition))
+        if state is None:
             return False
-        state = znodes.decode_partition_state(path, data)
         leader = world.brokers.get(state.leader)
         staying = {each for each in replicas if not world.brokers[each].is_gone}
         if leader is None or not leader.has_started or set(state.isr) != staying:
@@ -119,11 +120,11 @@ def _newest(log: Log) -> dict[int, object]:
 
 def undeleted(world: SimulatedWorld, topic: str, starts: Mapping[int, int]) -> Iterator[str]:
     """A line for each replica that has records which were deleted: those below ``starts``, by
-    partition."""
+    partition. All brokers must have started."""
     for (name, partition), replicas in assignments(world).items():
         for number in replicas if name == topic else ():
-            log = world.brokers[number].log_manager.logs[TopicPartition(topic, partition)]
-            if log.first_offset < starts.get(partition, 0):
+            log = world.brokers[number].log_manager.logs.get(TopicPartition(topic, partition))
+            if log is not None and log.first_offset < starts.get(partition, 0):
                 yield f"{topic}-{partition} on broker {number} begins at {log.first_offset}"
 
 
@@ -152,13 +153,12 @@ def _committed(broker: SimulatedBroker, key: TopicPartition) -> dict[int, object
 
 
 def leftovers(world: SimulatedWorld) -> list[str]:
-    """A line for each thing that is left of clients that have stopped, of requests, of deletions
-    and moves, in a cluster whose brokers have all started. None of them may stay."""
+    """A line for each thing that is left of clients that have stopped, of requests, and of the
+    controller's tasks, in a cluster whose brokers have all started. None of them may stay."""
     found = [*_nodes(world), *_deleted_files(world)]
     found += [f"unrest in {each}" for each in topics(world) if not is_at_rest(world, each)]
     for broker in world.staying:
         found += [*_requests(broker, [each.host for each in world.brokers.values()])]
-        found += _directories(world, broker)
     return found
 
 
@@ -206,8 +206,14 @@ def _requests(broker: SimulatedBroker, hosts: Collection[str]) -> Iterator[str]:
                 yield f"a request of {member.id} on {broker.host}"
 
 
+def strays(world: SimulatedWorld) -> Iterator[str]:
+    """A line for each directory of a partition that its broker does not have, and for each that is
+    missing."""
+    for broker in world.staying:
+        yield from _directories(world, broker)
+
+
 def _directories(world: SimulatedWorld, broker: SimulatedBroker) -> Iterator[str]:
-    """Of partitions that the broker does not have, and those that are missing."""
     there = {
         name
         for data in broker.config.log_dirs

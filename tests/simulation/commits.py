@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from kafka08.errors import NO_ERROR, UnknownTopicOrPartitionError
 from kafka08.protocol.schemas import (
     ConsumerMetadataRequest,
@@ -18,13 +16,16 @@ from kafka08.protocol.schemas import (
 )
 from tests.simulation.clients import Seat, WireClient
 
-GROUPS = 6
+_IN_USE = 6
+_COMMITS = 3
+"""Of a group, about: a commit that is lost shows if no later one hides it."""
 NOTHING = -1
 _SETTLING_SECONDS = 1.0
 
 
 class Committer(WireClient):
-    """Commits rising offsets for some groups, each through its coordinator, and reads them back.
+    """Commits rising offsets, a few for each group and then for others, through the coordinator of
+    each, and reads them back.
 
     A commit that was not answered may be stored, at any later time: its bytes can still be on their
     way. So what is read is the last one that was acknowledged, or one that was not. A coordinator
@@ -44,35 +45,51 @@ class Committer(WireClient):
         self._unanswered: dict[str, set[int]] = {}
         self._before: dict[str, set[int]] = {}
         self._places: dict[str, str] = {}
-        self._verified: Counter[str] = Counter()
+        self._verified: set[str] = set()
+        self._has_settled = False
 
     @property
     def is_open(self) -> bool:
-        return any(not self._verified[group] for group in self._acknowledged)
+        return not self._verified >= self._acknowledged.keys()
 
     def place_of(self, group: str) -> str:
         """The host that serves the group, "" if it is not known now. Raises as ``call``."""
         answer = self.call(self.any_host(), ConsumerMetadataRequest(group), 0)
         return answer.host if answer.error == NO_ERROR else ""
 
+    def _any_group(self) -> str:
+        """One of the newest; in the end one that has not been verified."""
+        if self.stopping and self.is_open:
+            return min(self._acknowledged.keys() - self._verified)
+        newest = self._offset // _COMMITS + _IN_USE
+        return f"{self.runtime.name}-{self.rng.randrange(newest - _IN_USE, newest)}"
+
     def work(self) -> None:
-        group = f"{self.runtime.name}-{self.rng.randrange(GROUPS)}"
+        group = self._any_group()
         host = self._places.get(group) or self.place_of(group)
         if not host:
             self.forget_leaders()
             return
         try:
             if self.stopping:
-                self.runtime.sleep(_SETTLING_SECONDS)
+                self._settle()
                 self._fetch(group, host)
-            elif self.rng.random() < 0.5:
+                return
+            if self.rng.random() < 0.5:
                 self._commit(group, host)
             else:
                 self._fetch(group, host)
             self.runtime.sleep(self.rng.randrange(200) / 1000)
         except BaseException:
-            self._places.pop(group, None)
+            others = {each: place for each, place in self._places.items() if place != host}
+            self._places = others
             raise
+
+    def _settle(self) -> None:
+        """Coordinators know what they are, once they had time after all faults."""
+        if not self._has_settled:
+            self._has_settled = True
+            self.runtime.sleep(_SETTLING_SECONDS)
 
     def commit_request(self, group: str, offset: int) -> OffsetCommitRequest:
         part = OffsetCommitPartition(0, offset, text_of(offset))
@@ -131,7 +148,8 @@ class Committer(WireClient):
             return
         if self.has_text and offset != NOTHING:
             assert answer.metadata == text_of(offset), f"{group}: {offset}, {answer.metadata!r}"
-        self._verified[group] += self.stopping
+        if self.stopping:
+            self._verified.add(group)
 
 
 class ZooKeeperCommitter(Committer):

@@ -1,5 +1,5 @@
-"""The conditions of a run, drawn from its seed: which faults come how often, when the cluster is left
-in peace, and the settings of brokers.
+"""The conditions of a run, drawn from its seed: which faults come how often, when the cluster is
+left in peace, and the settings of brokers.
 
 In half of the runs all kinds of faults come. In the others only some do, so that these come more
 often, and what one kind would mend stays as it is.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from random import Random
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tests.simulation.faults import FAULTS
@@ -34,7 +35,7 @@ class Conditions(NamedTuple):
     was promised; 0: only after the last one."""
 
     faults: tuple[str, ...] = ALL
-    settings: Mapping[str, str] = {}
+    settings: Mapping[str, str] = MappingProxyType({})
     rests_every: int = 0
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 import tempfile
 from collections import Counter
@@ -33,11 +34,15 @@ from tests.simulation.watch import Watchman
 from tests.simulation.world import SimulatedWorld
 
 TOPIC = "t"
+_MEMORY = "/dev/shm"
 PARTITIONS = 2
 _PATIENCE_SECONDS = 120
 _CALM_SECONDS = 5.0
 _LEAVES = 0.3
 """Of the runs: a broker leaves in the end."""
+IN_MEMORY = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+"""Where the disks of a run are best: what they keep is the run's own business."""
+_PAUSE, _BETWEEN_CHANGES = 1.0, 0.2
 _COMPARED_EVERY = 5
 """After so many faults the logs of all replicas are compared."""
 
@@ -154,7 +159,7 @@ class SimulatedRun:
         clients.stop()
         self._await(lambda: clients.have_stopped)
         clients.check()
-        self._await_nothing_left()
+        self._await_nothing(self._left, _PAUSE)
         self._await(lambda: checks.is_replicated(world))
         checks.check_agreement(world)
         for broker in world.staying:
@@ -180,8 +185,23 @@ class SimulatedRun:
         scheduler = self.world.scheduler
         began = scheduler.now
         self.settle()
+        self._await_nothing(self._kept, _BETWEEN_CHANGES)
         checks.check_agreement(self.world)
         return scheduler.now - began
+
+    def _kept(self) -> list[str]:
+        """What brokers have of deleted records and topics."""
+        starts = self.clients.ledger.starts
+        return [*checks.undeleted(self.world, TOPIC, starts), *checks.strays(self.world)]
+
+    def _await_nothing(self, left: Callable[[], list[str]], pause: float) -> None:
+        """``left`` is asked once in so many seconds."""
+        for _ in range(round(_PATIENCE_SECONDS / pause)):
+            found = left()
+            if not found:
+                return
+            self.world.scheduler.run_for(pause)
+        raise AssertionError(f"there is still: {', '.join(found)}")
 
     def drawn_loads(self) -> list[str]:
         """The names of the clients, with those that the plan leaves out."""
@@ -207,16 +227,8 @@ class SimulatedRun:
         task = runtime.spawn("move", departure.move_away, world, runtime, broker)
         self._await(lambda: task.has_ended)
 
-    def _await_nothing_left(self) -> None:
-        for _ in range(_PATIENCE_SECONDS):
-            left = checks.leftovers(self.world)
-            if not left:
-                starts = self.clients.ledger.starts
-                left += checks.undeleted(self.world, TOPIC, starts)
-            if not left:
-                return
-            self.world.scheduler.run_for(1.0)
-        raise AssertionError(f"there is still: {', '.join(left)}")
+    def _left(self) -> list[str]:
+        return checks.leftovers(self.world) or self._kept()
 
     def _await(self, done: Callable[[], bool]) -> None:
         self.world.scheduler.run(done, seconds=_PATIENCE_SECONDS)
@@ -275,7 +287,7 @@ def main(argv: list[str]) -> int:
         plan = plan._replace(without=frozenset(options.without))
         if options.keep is not None:
             plan = plan.keeping({int(number) for number in options.keep})
-        with tempfile.TemporaryDirectory() as directory:
+        with tempfile.TemporaryDirectory(dir=IN_MEMORY) as directory:
             run = SimulatedRun(Path(directory), plan, Trace(follower and follower.tell))
             if follower is not None:
                 follower.scheduler = run.world.scheduler

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import NamedTuple
 
 from tests.simulation.plan import Plan
-from tests.simulation.run import RunOutcome, SimulatedRun
+from tests.simulation.run import IN_MEMORY, RunOutcome, SimulatedRun
 from tests.simulation.scheduler import Trace
 
 _CPU_SECONDS = 300.0
@@ -46,7 +46,7 @@ class Trial(NamedTuple):
 
 def attempt(plan: Plan, trace: Trace | None = None) -> Trial:
     """Run it in a directory of its own."""
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as directory:
         run = SimulatedRun(Path(directory), plan, trace)
         try:
             with _limited():
