@@ -26,6 +26,7 @@ from kafka08.message.entry import (
 )
 from kafka08.message.leaves import inflated_records, timed_leaves
 from kafka08.message.scan import iter_entries, newest_time, walk
+from kafka08.message.sets import iter_messages
 
 _ANY = -(1 << 63)
 _UNCLEAR = (1 << 63) - 1
@@ -46,9 +47,8 @@ def first_since(
     max_inflated: int = MAX_INFLATED,
     stop: int | None = None,
 ) -> Found | None:
-    """The first message of whole entries, which end at ``stop``, whose timestamp is at least
-    ``time``. Entries below the offset ``start`` do not count. If the message is below it in an
-    entry that reaches it, the answer names ``start``.
+    """The first message of whole entries, which end at ``stop``, from the offset ``start`` on whose
+    timestamp is at least ``time``.
 
     Raises as ``leaves`` does for the entry that holds it, InflatesTooFarError above
     ``max_inflated``.
@@ -59,8 +59,10 @@ def first_since(
     while newest_time(buffer, position, end, _UNCLEAR)[0] >= time:
         position, after = _first_entry(buffer, position, end, time)
         found = _first_in(buffer, position, after, time, max_inflated)
+        if found is not None and found.offset < start:
+            found = _first_from(buffer, position, after, time, start)
         if found is not None:
-            return found._replace(offset=max(found.offset, start))
+            return found
         position = after  # the header names a later timestamp than any record has, or none
     return None
 
@@ -137,6 +139,14 @@ def _first_in(
         return Found(offset - inside.last + offset_and_stop(data, at)[0], timestamp)
     before = walk(data, 0, at, wrappers=True).count
     return Found(offset - inside.count + 1 + before, timestamp)
+
+
+def _first_from(buffer: BytesLike, position: int, stop: int, time: int, start: int) -> Found | None:
+    """In an entry of which a part counts."""
+    for message in iter_messages(memoryview(buffer)[position:stop], check_crc=False):
+        if message.offset >= start and message.timestamp >= time:
+            return Found(message.offset, message.timestamp)
+    return None
 
 
 def _first_in_batch(

@@ -52,16 +52,17 @@ def entries(draw):
     return encode, found_times
 
 
-@given(st.lists(entries(), max_size=6), times)
-def test_any_entries(parts, time):
+@given(st.lists(entries(), max_size=6), times, st.just(0) | st.integers(99, 125))
+def test_any_entries(parts, time, start):
     data, expected, offset = b"", [], 100
     for encode, found in parts:
         data += encode(offset)
         expected += [Found(offset + i, at) for i, at in enumerate(found)]
         offset += len(found)
-    wanted = next((each for each in expected if each.timestamp >= time), None)
-    assert first_since(data, time) == wanted
-    assert first_since(data + b"rest", time, stop=len(data)) == wanted
+    due = [each for each in expected if each.timestamp >= time and each.offset >= start]
+    wanted = due[0] if due else None
+    assert first_since(data, time, start) == wanted
+    assert first_since(data + b"rest", time, start, stop=len(data)) == wanted
 
 
 def test_a_header_that_says_more_than_is_in_the_batch():
@@ -107,6 +108,9 @@ def test_messages_below_the_start_do_not_count():
     assert first_since(data, 0, 2) == Found(2, 28)
     assert first_since(data, 29, 2) == Found(4, 49)
     assert first_since(data, 0, 4) == Found(4, 49)
-    assert first_since(data, 0, 6) == Found(6, 49)  # shares its batch with the one that was found
+    assert first_since(data, 0, 6) == Found(6, 45)
+    assert first_since(data, 46, 6) == Found(7, 47)
+    assert first_since(data, 48, 6) is None  # the newest of its batch is below the start
+    assert first_since(data + plain_ones[0], 20, 6) == Found(6, 45)
     assert first_since(data, 0, 8) is None
     assert first_since(data + plain_ones[0][:8], 0, 8, stop=len(data)) is None
