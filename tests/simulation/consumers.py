@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 from kafka08.errors import NO_ERROR, OffsetOutOfRangeError
@@ -26,7 +27,7 @@ from tests.simulation.ledger import HEADER, MessagePlace, key_of, time_of
 
 _FETCH_BYTES = 4_000
 _WAIT_MS = 100
-_LATEST, _EARLIEST = -1, -2
+LATEST, _EARLIEST = -1, -2
 _EPOCHS_OF_OFFSETS = 4
 _END_ASKED = 0.1
 _VERSIONS = (0, 0, 1, 2, 3, 4, 5, 8, 11)
@@ -54,9 +55,11 @@ class WireConsumer(WireClient):
     """Reads all partitions from their start, each from its leader. ``positions``: what it reads
     next."""
 
+    versions: Sequence[int] = _VERSIONS
+
     def __init__(self, seat: Seat) -> None:
         super().__init__(seat)
-        self.version = self.rng.choice(_LEGACY_VERSIONS if seat.is_legacy else _VERSIONS)
+        self.version = self.rng.choice(_LEGACY_VERSIONS if seat.is_legacy else self.versions)
         self.positions: dict[int, int] = {}
         self._told: dict[InEpoch, Bounds] = {}
         self._ends: Counter[InEpoch] = Counter()
@@ -107,10 +110,14 @@ class WireConsumer(WireClient):
             assert message.offset == position, f"a gap from {position} to {message.offset}"
             assert position < answer.high_watermark, f"{position} is above the high watermark"
             check_content(message)
+            self.took(partition, message)
             self.ledger.see(MessagePlace(partition, position), message.value or b"")
             position += 1
         self._check_formats(formats)
         return position
+
+    def took(self, partition: int, message: AnyMessage) -> None:
+        """It has read this message."""
 
     def _check_formats(self, formats: set[int]) -> None:
         """Those of one answer."""
@@ -139,7 +146,7 @@ class WireConsumer(WireClient):
     def _check_end(self, partition: int, epoch: int) -> None:
         """Leaders of later epochs name no end below a high watermark of those before: until they
         know theirs, they name none."""
-        asked = OffsetsPartition(partition, _LATEST, current_leader_epoch=epoch)
+        asked = OffsetsPartition(partition, LATEST, current_leader_epoch=epoch)
         answer = self._offset(asked, _EPOCHS_OF_OFFSETS)
         before = [
             end

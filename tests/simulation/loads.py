@@ -16,6 +16,7 @@ from tests.simulation.keyed_load import TOPIC as KEYED
 from tests.simulation.keyed_load import KeyedConsumer, KeyedProducer
 from tests.simulation.ledger import Ledger
 from tests.simulation.producers import IdempotentProducer, LeaderAcksProducer, WireProducer
+from tests.simulation.time_load import TimedConsumer
 from tests.simulation.world import SimulatedWorld
 
 
@@ -36,6 +37,7 @@ LOADS = {
     "producer2": Load(WireProducer, 0.4),
     "consumer2": Load(WireConsumer, 0.6, reads=True),
     "consumer3": Load(WireConsumer, 0.3, reads=True),
+    "timed-consumer": Load(TimedConsumer, 0.4, reads=True, legacy=False),
     "leader-acks": Load(LeaderAcksProducer, 0.5),
     "idempotent": Load(IdempotentProducer, 0.5, legacy=False),
     "idempotent2": Load(IdempotentProducer, 0.2, legacy=False),

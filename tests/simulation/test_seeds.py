@@ -1,5 +1,5 @@
 """Runs that found faults of the broker, which have tests of their own too: a run takes other steps
-when the broker changes."""
+when the broker or the simulation changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.simulation import plan
-from tests.simulation.conditions import ALL, Conditions, synced
 from tests.simulation.run import SimulatedRun
 
 FOUND = {
@@ -18,15 +17,10 @@ FOUND = {
     "a cut within an entry of a compacted log": (667622000004, None, plan.FAULTS),
 }
 
-BEFORE = tuple(name for name in ALL if name not in ("depose", "lose the session"))
-"""The faults that came when these were found."""
-
 
 @pytest.mark.sources  # compiled modules take other steps with a seed
 @pytest.mark.parametrize("found", FOUND)
 def test_a_seed_that_found_a_fault_finds_none(tmp_path: Path, found: str) -> None:
     seed, brokers, faults = FOUND[found]
-    drawn = Conditions(BEFORE, synced(seed))
-    planned = plan.draw(seed, brokers=brokers, faults=faults)
-    outcome = SimulatedRun(tmp_path, planned, drawn=drawn).run()
+    outcome = SimulatedRun(tmp_path, plan.draw(seed, brokers=brokers, faults=faults)).run()
     assert outcome.acknowledged <= outcome.seen
