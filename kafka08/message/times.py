@@ -60,7 +60,9 @@ def first_since(
         position, after = _first_entry(buffer, position, end, time)
         found = _first_in(buffer, position, after, time, max_inflated)
         if found is not None and found.offset < start:
-            found = _first_from(buffer, position, after, time, start)
+            inside = iter_messages(memoryview(buffer)[position:after], check_crc=False)
+            due = (Found(m.offset, m.timestamp) for m in inside if m.timestamp >= time)
+            found = next((each for each in due if each.offset >= start), None)
         if found is not None:
             return found
         position = after  # the header names a later timestamp than any record has, or none
@@ -139,14 +141,6 @@ def _first_in(
         return Found(offset - inside.last + offset_and_stop(data, at)[0], timestamp)
     before = walk(data, 0, at, wrappers=True).count
     return Found(offset - inside.count + 1 + before, timestamp)
-
-
-def _first_from(buffer: BytesLike, position: int, stop: int, time: int, start: int) -> Found | None:
-    """In an entry of which a part counts."""
-    for message in iter_messages(memoryview(buffer)[position:stop], check_crc=False):
-        if message.offset >= start and message.timestamp >= time:
-            return Found(message.offset, message.timestamp)
-    return None
 
 
 def _first_in_batch(
