@@ -6,9 +6,10 @@ An answer that is an error, or none, means to ask for the leader again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError, ProtocolError
 from kafka08.network.channel import Channel
 from kafka08.protocol.schemas import MetadataRequest
@@ -29,7 +30,8 @@ _LEGACY_METADATA_VERSION = 0
 class Seat(NamedTuple):
     """Where a client is: its process, the hosts of the brokers that have not left, ZooKeeper; the
     topic that all use, what they know of it, and of the topic with keys. ``is_legacy``: it speaks
-    as in 0.8. ``is_synced``: brokers answer when they have synced."""
+    as in 0.8. ``is_synced``: brokers answer when they have synced. ``committed``: the highest high
+    watermark of any leader."""
 
     runtime: SimulatedRuntime
     hosts: Sequence[str]
@@ -39,6 +41,7 @@ class Seat(NamedTuple):
     keyed: KeyedLedger
     is_legacy: bool
     is_synced: bool
+    committed: Mapping[TopicPartition, int]
 
 
 class WireClient:

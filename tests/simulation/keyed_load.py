@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from kafka08.common import TopicPartition
 from kafka08.errors import NO_ERROR, OffsetOutOfRangeError
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
@@ -58,9 +59,10 @@ class Pass:
         self.due = due
         self.found: dict[int, Keyed] = {}
 
-    def is_over(self, high_watermark: int) -> bool:
-        """A leader may not know yet how far the one before it had committed."""
-        return self.position >= high_watermark and self.position > max(self.due, default=-1)
+    def is_over(self, high_watermark: int, committed: int) -> bool:
+        """A leader may not know yet how far it, or the one before it, had ``committed``: what it
+        shows may lack keys that have a later message there."""
+        return self.position >= max(high_watermark, committed)
 
 
 class KeyedConsumer(WireConsumer):
@@ -90,7 +92,8 @@ class KeyedConsumer(WireConsumer):
             self.failed(f"partition {partition}", answer.error)
         else:
             self._take(partition, current, answer)
-            if current.is_over(answer.high_watermark):
+            key = TopicPartition(self.topic, partition)
+            if current.is_over(answer.high_watermark, self.seat.committed.get(key, 0)):
                 self._end(partition, current)
 
     def _begin(self, partition: int) -> None:

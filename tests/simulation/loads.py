@@ -86,7 +86,9 @@ class Clients:
         for name in names:
             world.scheduler.note(name, "load")
             place = world.client(name), self._hosts, world.sessions, topic
-            seat = Seat(*place, self.ledger, keyed, not world.is_of_today, world.is_synced)
+            known = self.ledger, keyed
+            kind = not world.is_of_today, world.is_synced
+            seat = Seat(*place, *known, *kind, world.committed)
             self._clients[name] = LOADS[name].kind(seat)
 
     def _all(self, *, reading: bool) -> Iterator[WireClient]:

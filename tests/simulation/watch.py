@@ -52,7 +52,7 @@ class Watchman:
         self._brokers = {each.host: each for each in world.brokers.values()}
         self._seen: dict[str, dict[TopicPartition, _Seen]] = {}
         self._history = world.sessions.history
-        self._committed: dict[TopicPartition, int] = {}
+        self._committed = world.committed
         self._controllers: WeakKeyDictionary[Roles, int] = WeakKeyDictionary()
 
     def look(self, task: SimulatedTask | None) -> None:

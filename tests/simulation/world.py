@@ -17,6 +17,7 @@ from types import MappingProxyType, TracebackType
 from unittest import mock
 
 from kafka08.cluster.partition import Partition
+from kafka08.common import TopicPartition
 from kafka08.log import manager as manager_module
 from kafka08.log.cleaning import cleaner as cleaner_module
 from kafka08.log.cleaning.cleaner import LogCleaner
@@ -56,7 +57,8 @@ _RESIDENT = 0.95
 
 class SimulatedWorld:
     """Brokers 1 to ``count``, not started; of today, unless there are ``kinds`` for them.
-    ``settings``: of all brokers besides SETTINGS. Use as a context manager."""
+    ``settings``: of all brokers besides SETTINGS. ``committed``: the highest high watermark of any
+    leader. Use as a context manager."""
 
     def __init__(
         self,
@@ -73,6 +75,7 @@ class SimulatedWorld:
         self.sessions = SimulatedSessions(self.scheduler)
         self.brokers: dict[int, SimulatedBroker] = {}
         self.is_synced = settings.get("log.flush.interval.messages") == "1"
+        self.committed: dict[TopicPartition, int] = {}
         self.durability = Durability(self.sessions, self.brokers)
         self.rolling = RollingRestart(self.scheduler)
         self.directory = directory.resolve()
