@@ -23,22 +23,37 @@ _ENOUGH = 2
 
 
 class Durability:
-    """``behind``: the brokers whose disks may lack something acknowledged. ``exposed``: the
-    partitions that one of them has begun to lead, with the end of its log then."""
+    """``is_synced``: brokers sync before they answer. ``behind``: those whose disks may lack
+    something acknowledged. ``exposed``: the partitions that one of them has begun to lead, with the
+    end of its log then."""
 
-    def __init__(self, sessions: SimulatedSessions, brokers: dict[int, SimulatedBroker]) -> None:
+    def __init__(
+        self,
+        sessions: SimulatedSessions,
+        brokers: dict[int, SimulatedBroker],
+        *,
+        is_synced: bool = False,
+    ) -> None:
+        self.is_synced = is_synced
         self.behind: set[int] = set()
         self.exposed: dict[TopicPartition, int] = {}
         self._sessions = sessions
         self._brokers = brokers
 
     def lost(self, broker: SimulatedBroker) -> None:
-        """The machine of a broker has lost what was not synced."""
+        """The machine of a broker does not come back."""
         self.behind.add(broker.id)
+
+    def power_cut(self, broker: SimulatedBroker) -> None:
+        """The machine of a broker loses what was not synced."""
+        if not self.is_synced:
+            self.behind.add(broker.id)
 
     def may_lose(self, broker: SimulatedBroker) -> bool:
         """Whether others have what a power cut takes from it, unless it leads before it has caught
         up."""
+        if self.is_synced:
+            return True
         self.review()
         return self.behind <= {broker.id} and all(
             state is None or broker.id not in state.isr or len(state.isr) >= _ENOUGH

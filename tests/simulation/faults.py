@@ -122,7 +122,7 @@ def _roll(scene: Scene) -> None:
 
 def _power_cut(scene: Scene) -> None:
     """If nothing acknowledged is lost, or others have it; else the process dies alone."""
-    if scene.world.is_synced or scene.world.durability.may_lose(scene.broker):
+    if scene.world.durability.may_lose(scene.broker):
         _cut_power(scene, scene.broker)
     else:
         scene.broker.kill(silently=True)
@@ -136,7 +136,7 @@ def _black_out(scene: Scene) -> None:
 
 def _kill_all(scene: Scene) -> None:
     """At once; with the power of their machines, if that loses nothing acknowledged."""
-    if scene.world.is_synced:
+    if scene.world.durability.is_synced:
         _black_out(scene)
     else:
         for each in scene.world.staying:
@@ -144,8 +144,7 @@ def _kill_all(scene: Scene) -> None:
 
 
 def _cut_power(scene: Scene, broker: SimulatedBroker) -> None:
-    if not scene.world.is_synced:
-        scene.world.durability.lost(broker)
+    scene.world.durability.power_cut(broker)
     broker.power_cut()
 
 

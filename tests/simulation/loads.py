@@ -87,7 +87,7 @@ class Clients:
             world.scheduler.note(name, "load")
             place = world.client(name), self._hosts, world.sessions, topic
             known = self.ledger, keyed
-            kind = not world.is_of_today, world.is_synced
+            kind = not world.is_of_today, world.durability.is_synced
             seat = Seat(*place, *known, *kind, world.committed)
             self._clients[name] = LOADS[name].kind(seat)
 

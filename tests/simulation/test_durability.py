@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kafka08.common import TopicPartition
 from tests.simulation import checks, faults
+from tests.simulation.conditions import SYNCED
 from tests.simulation.run import TOPIC, SimulatedRun
 from tests.simulation.world import SimulatedWorld
 
@@ -18,7 +19,7 @@ def begin(world: SimulatedWorld) -> None:
 
 def cut_power(world: SimulatedWorld, *numbers: int) -> None:
     for number in numbers:
-        world.durability.lost(world.brokers[number])
+        world.durability.power_cut(world.brokers[number])
         world.brokers[number].power_cut()
 
 
@@ -60,3 +61,11 @@ def test_one_broker_of_three_may_leave(tmp_path: Path) -> None:
         assert not world.durability.may_leave(world.brokers[1])
         at_rest_again(world)
         assert not world.brokers[2].is_running
+
+
+def test_brokers_that_sync_before_they_answer_lose_nothing(tmp_path: Path) -> None:
+    with SimulatedWorld(tmp_path, 3, count=1, settings=SYNCED) as world:
+        begin(world)
+        assert world.durability.may_lose(world.brokers[1])
+        cut_power(world, 1)
+        assert not world.durability.behind

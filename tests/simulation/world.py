@@ -74,9 +74,9 @@ class SimulatedWorld:
         self.network = SimulatedNetwork(self.scheduler)
         self.sessions = SimulatedSessions(self.scheduler)
         self.brokers: dict[int, SimulatedBroker] = {}
-        self.is_synced = settings.get("log.flush.interval.messages") == "1"
         self.committed: dict[TopicPartition, int] = {}
-        self.durability = Durability(self.sessions, self.brokers)
+        is_synced = settings.get("log.flush.interval.messages") == "1"
+        self.durability = Durability(self.sessions, self.brokers, is_synced=is_synced)
         self.rolling = RollingRestart(self.scheduler)
         self.directory = directory.resolve()
         self._settings = settings
