@@ -1,13 +1,14 @@
 """The conditions of a run, drawn from its seed: which faults come how often, when the cluster is
 left in peace, and the settings of brokers.
 
-In half of the runs all kinds of faults come. In the others only some do, so that these come more
-often, and what one kind would mend stays as it is.
+In half of the runs all kinds of faults come. In the others only some do, or few, so that these come
+more often, and what one kind would mend stays as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
@@ -22,8 +23,9 @@ INDEXED = {"log.index.interval.bytes": "100"}
 """Small segments have entries in their indexes."""
 
 _SYNCED, _LONE, _INDEXED = 0.25, 0.25, 0.5
-_MIXED, _KEPT = 0.5, 0.4
-_ALWAYS = ("calm", "start")
+_MIXED, _KEPT = 0.5, (0.1, 0.4)
+_HEALING = ("calm", "start")
+"""They come as often as they do among all kinds."""
 _RESTS = (0, 10, 20)
 
 ALL = tuple(name for name, fault in FAULTS.items() for _ in range(fault.weight))
@@ -56,5 +58,9 @@ def synced(seed: int) -> Mapping[str, str]:
 def _mix(rng: Random) -> tuple[str, ...]:
     if rng.random() >= _MIXED:
         return ALL
-    kept = {*_ALWAYS, *(name for name in FAULTS if rng.random() < _KEPT)}
-    return tuple(name for name in ALL if name in kept)
+    chance = rng.choice(_KEPT)
+    kept = {name for name in FAULTS if rng.random() < chance}
+    harm = [name for name in ALL if name in kept and name not in _HEALING]
+    share = len(harm) / sum(name not in _HEALING for name in ALL)
+    healing = [[name] * max(round(share * ALL.count(name)), 1) for name in _HEALING]
+    return (*harm, *chain(*healing))

@@ -30,8 +30,10 @@ def test_a_kind_that_comes_keeps_its_weight() -> None:
         assert ALL.count(name) == fault.weight
     for seed in range(20):
         faults = draw(seed).faults
-        assert {"calm", "start"} <= set(faults)
-        assert all(faults.count(name) == ALL.count(name) for name in faults)
+        assert 1 <= faults.count("calm") <= ALL.count("calm")
+        assert 1 <= faults.count("start") <= ALL.count("start")
+        harm = set(faults) - {"calm", "start"}
+        assert all(faults.count(name) == ALL.count(name) for name in harm)
 
 
 @pytest.mark.parametrize("rests_every", [0, 2])
