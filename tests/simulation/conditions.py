@@ -7,7 +7,7 @@ more often, and what one kind would mend stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import chain
 from random import Random
 from types import MappingProxyType
@@ -21,8 +21,10 @@ LONE = {"min.insync.replicas": "1"}
 """A leader that is alone in its isr acknowledges."""
 INDEXED = {"log.index.interval.bytes": "100"}
 """Small segments have entries in their indexes."""
+IN_STEPS = {"replica.fetch.max.bytes": "1500"}
+"""Followers that are behind catch up in steps."""
 
-_SYNCED, _LONE, _INDEXED = 0.25, 0.25, 0.5
+_SYNCED, _LONE, _INDEXED, _IN_STEPS = 0.25, 0.25, 0.5, 0.25
 _MIXED, _KEPT = 0.5, (0.1, 0.4)
 _HEALING = ("calm", "start")
 """They come as often as they do among all kinds."""
@@ -44,10 +46,15 @@ class Conditions(NamedTuple):
 def draw(seed: int) -> Conditions:
     rng = Random(f"{seed}/conditions")
     settings = dict(synced(seed))
-    for chance, drawn in ((_LONE, LONE), (_INDEXED, INDEXED)):
+    for chance, drawn in ((_LONE, LONE), (_INDEXED, INDEXED), (_IN_STEPS, IN_STEPS)):
         if rng.random() < chance:
             settings |= drawn
     return Conditions(_mix(rng), settings, rng.choice(_RESTS))
+
+
+def aimed(seed: int, names: Collection[str]) -> Conditions:
+    """Those of the seed, but of all faults these alone, and those that heal."""
+    return draw(seed)._replace(faults=_only(names))
 
 
 def synced(seed: int) -> Mapping[str, str]:
@@ -59,7 +66,10 @@ def _mix(rng: Random) -> tuple[str, ...]:
     if rng.random() >= _MIXED:
         return ALL
     chance = rng.choice(_KEPT)
-    kept = {name for name in FAULTS if rng.random() < chance}
+    return _only({name for name in FAULTS if rng.random() < chance})
+
+
+def _only(kept: Collection[str]) -> tuple[str, ...]:
     harm = [name for name in ALL if name in kept and name not in _HEALING]
     share = len(harm) / sum(name not in _HEALING for name in ALL)
     healing = [[name] * max(round(share * ALL.count(name)), 1) for name in _HEALING]

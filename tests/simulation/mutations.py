@@ -27,11 +27,13 @@ ROOT = Path(__file__).parents[2]
 
 
 class Mutation(NamedTuple):
-    """In ``module`` the text ``old``, which it has once, becomes ``new``."""
+    """In ``module`` the text ``old``, which it has once, becomes ``new``. ``aim``: the kinds of
+    faults that come in its runs; without it those that the seeds draw."""
 
     module: str
     old: str
     new: str
+    aim: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -102,11 +104,13 @@ MUTATIONS = {
         _PARTITION,
         "        needed = max(self.high_watermark, self.leadership_start)\n",
         "        needed = self.high_watermark\n",
+        ("kill", "restart", "pause", "slow link", "silence"),
     ),
     "isr-counts-although-zookeeper-refused": Mutation(
         "kafka08.server.replication.isr",
         "        if written:\n",
         "        if written or version:\n",
+        ("silence", "part", "slow link", "lose ZooKeeper", "expire"),
     ),
     "isr-written-without-its-version": Mutation(
         "kafka08.server.replication.isr",
@@ -128,6 +132,7 @@ MUTATIONS = {
         _FETCHERS,
         "return self._positions.get(key) is position and position.partition.log is not None",
         "return position.partition.log is not None",
+        ("rolling restart", "restart", "slow link", "kill"),
     ),
     "leader-goes-on-to-follow": Mutation(
         _ROLES,
@@ -144,11 +149,13 @@ MUTATIONS = {
         "kafka08.log.manager",
         "        clean = directory.was_shut_down_cleanly\n",
         "        clean = True\n",
+        ("kill at a change", "power cut", "kill all", "short write"),
     ),
     "trust-an-index-past-a-power-cut": Mutation(
         "kafka08.log.recovery.recovery",
         "    indexes.write(segment, walk.newest)\n",
         "",
+        ("power cut", "kill", "slow link", "kill all"),
     ),
     "skip-the-sync-of-new-names": Mutation(
         _LOG,
@@ -159,6 +166,7 @@ MUTATIONS = {
         "kafka08.log.directory",
         '    os.replace(path + ".tmp", path)\n    sync_directory(os.path.dirname(path) or ".")\n',
         '    os.replace(path + ".tmp", path)\n',
+        ("power cut", "kill all"),
     ),
     "skip-the-sync-of-a-log": Mutation(
         _LOG,
@@ -177,6 +185,7 @@ MUTATIONS = {
         "            self.recovery_point = min(offset, self.recovery_point)\n"
         "            self.producers.truncate_to(",
         "            self.producers.truncate_to(",
+        ("kill", "slow link", "power cut", "pause"),
     ),
     # Elections
     "elect-from-outside-the-isr": Mutation(
@@ -218,11 +227,13 @@ MUTATIONS = {
         _ACTIVE,
         "if i in known and current[i] != known[i]}",
         "if i in known and current[i] is None}",
+        ("restart", "rolling restart", "pause", "kill"),
     ),
     "controller-does-not-send-again": Mutation(
         "kafka08.controller.channels",
         "                self._stopping.wait(RETRY_SECONDS)\n        return None\n",
         "                return None\n        return None\n",
+        ("cut", "part", "kill"),
     ),
     "nobody-watches-the-controller": Mutation(
         "kafka08.controller.controller",
@@ -233,16 +244,19 @@ MUTATIONS = {
         "zk.election",
         "return client.multi([CheckOp(znodes.CONTROLLER_EPOCH, epoch.version), *ops])[1:]\n",
         "return client.multi([*ops])\n",
+        ("depose", "pause", "kill", "restart"),
     ),
     "stale-leader-and-isr-accepted": Mutation(
         _ROLES,
         "        if state.leader_epoch <= current:\n",
         "        if state.leader_epoch < 0:\n",
+        ("cut", "slow link", "restart", "depose"),
     ),
     "stale-controller-accepted": Mutation(
         _ROLES,
         "        if epoch < self.controller_epoch:\n",
         "        if epoch < 0:\n",
+        ("depose", "slow link", "pause", "expire"),
     ),
     "reassignment-does-not-wait-for-the-isr": Mutation(
         "kafka08.controller.reassignment",
@@ -253,6 +267,7 @@ MUTATIONS = {
         "kafka08.controller.deletion",
         "        if states <= {ReplicaState.DELETION_SUCCESSFUL}:\n",
         "        if states <= {ReplicaState.DELETION_SUCCESSFUL, ReplicaState.DELETION_STARTED}:\n",
+        ("kill", "part", "silence", "restart"),
     ),
     # Groups
     "heartbeat-of-an-old-generation": Mutation(
@@ -269,12 +284,14 @@ MUTATIONS = {
         "kafka08.server.groups.offset_manager",
         "        self._cache.pop(number, None)\n",
         "",
+        ("kill", "restart", "slow link", "pause"),
     ),
     # Sessions
     "forget-the-fence": Mutation(
         _REPLICAS,
         "        if self.fenced and not partition.is_safe_without_zookeeper(acks):\n",
         "        if self.fenced and acks > 1:\n",
+        ("lose the session", "kill", "slow link"),
     ),
     "broker-does-not-register-again": Mutation(
         "kafka08.server.cluster_view.healthcheck",
@@ -344,13 +361,16 @@ def plant(mutation: Mutation) -> None:
 def _search(row: Row, runs: int) -> Row:
     """In a process that has not imported production code: plant it, and make so many runs, or until
     it is found. Prints the row after each."""
-    plant(MUTATIONS[row.name])
+    mutation = MUTATIONS[row.name]
+    plant(mutation)
+    from tests.simulation import conditions
     from tests.simulation import plan as plans
     from tests.simulation.trials import attempt
 
     logging.disable(logging.CRITICAL)
     for _ in range(runs):
-        trial = attempt(plans.draw(row.seed))
+        drawn = conditions.aimed(row.seed, mutation.aim) if mutation.aim else None
+        trial = attempt(plans.draw(row.seed), drawn=drawn)
         spent = row.spent + sum(trial.faults.values())
         if trial.failure:
             row = row._replace(spent=spent, said=said(trial.reason) or "an error")

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
+from tests.simulation.conditions import Conditions
 from tests.simulation.plan import Plan
 from tests.simulation.run import IN_MEMORY, RunOutcome, SimulatedRun
 from tests.simulation.scheduler import Trace
@@ -44,10 +45,10 @@ class Trial(NamedTuple):
         return re.sub(r"b'.*?'|-?\d+(\.\d+)?", "N", self.reason)
 
 
-def attempt(plan: Plan, trace: Trace | None = None) -> Trial:
-    """Run it in a directory of its own."""
+def attempt(plan: Plan, trace: Trace | None = None, drawn: Conditions | None = None) -> Trial:
+    """Run it in a directory of its own; under these conditions, or those of its seed."""
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as directory:
-        run = SimulatedRun(Path(directory), plan, trace)
+        run = SimulatedRun(Path(directory), plan, trace, drawn)
         try:
             with _limited():
                 outcome = run.run()
