@@ -499,10 +499,7 @@ class ZkClient:
             reason = error
         logger.warning(
             "Conditional update of path %s with data %s and expected version %d failed due to %s",
-            path,
-            data.decode(errors="replace"),
-            version,
-            reason,
+            *(path, data.decode(errors="replace"), version, reason),
         )
         return False, -1
 

@@ -60,9 +60,7 @@ def first_since(
         position, after = _first_entry(buffer, position, end, time)
         found = _first_in(buffer, position, after, time, max_inflated)
         if found is not None and found.offset < start:
-            inside = iter_messages(memoryview(buffer)[position:after], check_crc=False)
-            due = (Found(m.offset, m.timestamp) for m in inside if m.timestamp >= time)
-            found = next((each for each in due if each.offset >= start), None)
+            found = _first_from(memoryview(buffer)[position:after], time, start)
         if found is not None:
             return found
         position = after  # the header names a later timestamp than any record has, or none
@@ -141,6 +139,12 @@ def _first_in(
         return Found(offset - inside.last + offset_and_stop(data, at)[0], timestamp)
     before = walk(data, 0, at, wrappers=True).count
     return Found(offset - inside.count + 1 + before, timestamp)
+
+
+def _first_from(entry: memoryview, time: int, start: int) -> Found | None:
+    """In an entry of which a part counts."""
+    found = (Found(each.offset, each.timestamp) for each in iter_messages(entry, check_crc=False))
+    return next((each for each in found if each.offset >= start and each.timestamp >= time), None)
 
 
 def _first_in_batch(

@@ -167,8 +167,8 @@ class SimulatedRun:
         self._await(lambda: not world.sessions.ensemble.tree.ephemerals)
 
     def carry_out(self, begun: int) -> None:
-        """The faults, at their times since ``begun``, but for the rests between them. Until the
-        next would come."""
+        """The faults, at their times since ``begun``, without the time of rest between them. Until
+        the next would come."""
         world = self.world
         for fault in self.plan.faults:
             world.scheduler.run_to(begun + round(fault.at * SECOND))
@@ -190,7 +190,7 @@ class SimulatedRun:
         return scheduler.now - began
 
     def _kept(self) -> list[str]:
-        """What brokers have of deleted records and topics."""
+        """A line for each deleted record or topic that is still there."""
         starts = self.clients.ledger.starts
         return [*checks.undeleted(self.world, TOPIC, starts), *checks.strays(self.world)]
 

@@ -1,4 +1,4 @@
-"""Conditions: as the seed draws them, and a cluster that rests between faults."""
+"""Conditions: as the seed draws them, and a cluster at rest between faults."""
 
 from __future__ import annotations
 

@@ -34,6 +34,7 @@ from kafka08.log.segments.names import (
 )
 from kafka08.log.segments.segment import LogSegment
 from kafka08.log.segments.time_index import ENTRY as TIME_ENTRY
+from kafka08.log.segments.time_index import MessageTime
 from kafka08.log.segments.time_search import is_untimed_from
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.entry import PAUSED
@@ -127,8 +128,7 @@ def load(
     if end != active.size:
         logger.warning(
             "Found %d bytes that are not an entry at the end of %s, recovering it.",
-            active.size - end,
-            active.path,
+            *(active.size - end, active.path),
         )
         recover(active, config)
         leo, _ = active.next_offset()
@@ -180,9 +180,7 @@ def recover(
     if cut:
         logger.warning(
             "Found invalid messages in log segment %s at byte offset %d: cutting %d bytes.",
-            segment.path,
-            position,
-            cut,
+            *(segment.path, position, cut),
         )
         if before_cut is not None:
             before_cut(last + 1)
@@ -223,7 +221,7 @@ class _NewIndexes:
         # First: a start that finds a valid index may not come here again.
         _write_time_index(segment, self._times)
         _write_index(segment, self._entries)
-        segment.newest = segment.time_index.last
+        segment.newest = MessageTime(*newest)  # which the index lacks if there was no room
 
 
 def _write_time_index(segment: LogSegment, entries: bytes | bytearray) -> None:

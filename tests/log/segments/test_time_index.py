@@ -209,6 +209,24 @@ def test_a_restart(tmp_path, clean):
     assert not again.segments[0].time_index.problem(thorough=True)
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_without_room_for_it_the_newest_time_is_known(tmp_path, monkeypatch, clean):
+    log = open_log(tmp_path)
+    add(log, 10, 30, 20, 45, 40)
+    log.roll()
+    add(log, 50, 51, 52)
+    log.flush()
+    log.close()
+    for segment in log.segments:
+        os.unlink(segment.time_index.path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", no_space)
+        again = open_log(tmp_path, clean_shutdown=clean)
+    assert [segment.time_index.entries for segment in again.segments] == [0, 0]
+    assert [segment.newest for segment in again.segments] == [(45, 3), (52, 7)]
+    assert [segment.largest_timestamp for segment in again.segments] == [45, 52]
+
+
 @pytest.mark.scenario("modern-28")
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("content", [None, b"", b"torn", bytes(24)])
