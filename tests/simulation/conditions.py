@@ -21,7 +21,7 @@ LONE = {"min.insync.replicas": "1"}
 """A leader that is alone in its isr acknowledges."""
 INDEXED = {"log.index.interval.bytes": "100"}
 """Small segments have entries in their indexes."""
-IN_STEPS = {"replica.fetch.max.bytes": "1500"}
+IN_STEPS = {"message.max.bytes": "1500", "replica.fetch.max.bytes": "1512"}
 """Followers that are behind catch up in steps."""
 
 _SYNCED, _LONE, _INDEXED, _IN_STEPS = 0.25, 0.25, 0.5, 0.25
