@@ -343,8 +343,7 @@ class Controller:
         except KafkaError as error:
             logger.info(
                 "%s/controller was not deleted; it vanishes with the session: %s",
-                self._prefix,
-                error,
+                *(self._prefix, error),
             )
         while not self._queue.empty():
             self._refuse(self._queue.get())

@@ -475,9 +475,7 @@ class Log:
         if offset > self.log_end_offset:
             logger.info(
                 "Truncating %s to %d has no effect as the largest offset in the log is %d.",
-                self.name,
-                offset,
-                self.log_end_offset - 1,
+                *(self.name, offset, self.log_end_offset - 1),
             )
             return
         if self.log_start_offset > offset:

@@ -430,8 +430,7 @@ def _drop_overtaken(segments: list[LogSegment]) -> list[str]:
         if end > following.base_offset:
             logger.warning(
                 "Segment %s reaches offset %d, into the next one: dropping all segments after it.",
-                segment.path,
-                end,
+                *(segment.path, end),
             )
             return _drop_from(segments, number + 1)
     return []

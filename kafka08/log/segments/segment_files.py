@@ -82,8 +82,7 @@ class SegmentFiles:
             del self.list[number], self.bases[number]
             logger.info(
                 "Scheduling log segment %d of %s for deletion.",
-                segment.base_offset,
-                self._directory,
+                *(segment.base_offset, self._directory),
             )
             self._due += [(due, path) for path in segment.rename_deleted()]
 

@@ -45,8 +45,8 @@ class Fetch:
     """One request: what it asks for, and the answers so far."""
 
     __slots__ = (
-        "_is_complete", "_is_follower", "_reader", "_refused", "_replicas", "_request", "_runtime",
-        "_throttle", "_view", "answers", "asked", "failures",
+        "_has_waited", "_is_complete", "_is_follower", "_reader", "_refused", "_replicas",
+        "_request", "_runtime", "_throttle", "_view", "answers", "asked", "failures",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +65,7 @@ class Fetch:
         self._reader = reader
         self._throttle = throttle
         self._is_follower = request.replica_id >= 0
+        self._has_waited = False
         self.asked = asked_partitions(runtime, request)
         self.answers: dict[TopicPartition, FetchPartitionResponse] = {}
         self.failures = RequestFailures()
@@ -104,6 +105,7 @@ class Fetch:
         """Wait for enough bytes or the end of the time; read only partitions that moved."""
         replicas = self._replicas
         purgatory = replicas.follower_purgatory if self._is_follower else replicas.fetch_purgatory
+        self._has_waited = True
         with purgatory.watch(self.asked, self._request.max_wait_ms) as watch:
             self._read(self.asked)  # read again: from here on the watch sees every move
             while not self._has_enough():
@@ -152,6 +154,7 @@ class Fetch:
                 self._request.replica_id,
                 later=reader.target > 0,
                 first_offset=asked.log_start_offset,
+                is_new=not self._has_waited,
             )
             stored = result.data
             if self._is_follower or not len(stored):

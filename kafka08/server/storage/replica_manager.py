@@ -160,11 +160,13 @@ class ReplicaManager:
         *,
         later: bool = False,
         first_offset: int = UNKNOWN_OFFSET,
+        is_new: bool = True,
     ) -> ReadResult:
         """Stored bytes of a partition, in the page cache; may wait for them to get there.
 
-        A follower's position is recorded on the way, with its ``first_offset`` if it sends one. An
-        original broker that follows is not given what it cannot read.
+        A follower's position is recorded on the way, with its ``first_offset`` if it sends one. It
+        is not if the request ``is_new`` no more: in another leadership the position is a former
+        one. An original broker that follows is not given what it cannot read.
         """
         try:
             partition = self.partition(topic_partition)
@@ -172,7 +174,7 @@ class ReplicaManager:
             if replica_id == -2:
                 raise ReplicaNotAvailableError() from None
             raise
-        log = partition.log
+        log, epoch = partition.log, partition.leader_epoch
         if log is not None and not log.is_fresh(offset):
             self.read_in(
                 partition, log, offset, max_bytes, for_consumer=replica_id < 0 and not later
@@ -192,7 +194,7 @@ class ReplicaManager:
             if replica_id >= 0 and partition.is_leader and replica_id in partition.remote:
                 self._record_follower_position(partition, replica_id, -1)
             raise
-        if replica_id >= 0:
+        if replica_id >= 0 and is_new and partition.leader_epoch == epoch:
             self._record_follower_position(partition, replica_id, offset, first_offset)
         # what was rebuilt of the newest segment ends before the segment does
         older = data.file is not partition.any_log().segments[-1].file

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka08.common import TopicPartition
 from kafka08.message.entry import encode_entry
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
@@ -241,6 +242,23 @@ def test_lost_leadership_ends_the_wait(rig: Rig) -> None:
         answer, took = wait(rig, rig.follow, replica_id=replica_id)
         assert answer == {T: (6, -1, NOTHING)} and took == 0
         rig.lead(replicas=[ME, PEER])
+
+
+@pytest.mark.parametrize("is_next", [True, False])
+def test_a_fetch_that_waits_is_no_position_in_the_next_leadership(rig: Rig, is_next: bool) -> None:
+    """The replica may have been removed meanwhile, and made again without its log."""
+    rig.lead(replicas=[ME, PEER], isr=[ME])
+    rig.append("a")
+
+    def go_on() -> None:
+        if is_next:
+            rig.lead(replicas=[ME, PEER], isr=[ME])
+        rig.append("b")
+
+    answer, _ = wait(rig, go_on, partitions=[(*T, 1, LOTS)], replica_id=PEER)
+    assert texts(answer[T][2]) == ["b"]
+    partition = rig.replicas.partitions[TopicPartition(*T)]
+    assert partition.remote[PEER].log_end_offset == (-1 if is_next else 1)
 
 
 def test_a_removed_replica_ends_the_wait(rig: Rig) -> None:
