@@ -27,7 +27,8 @@ IN_STEPS = {"message.max.bytes": "1500", "replica.fetch.max.bytes": "1512"}
 _SYNCED, _LONE, _INDEXED, _IN_STEPS = 0.25, 0.25, 0.5, 0.25
 _MIXED, _KEPT = 0.5, (0.1, 0.4)
 _HEALING = ("calm", "start")
-"""They come as often as they do among all kinds."""
+_TIMES = 5
+"""So often each kind is in a mix, as healing is a fraction of a few."""
 _RESTS = (0, 10, 20)
 
 ALL = tuple(name for name, fault in FAULTS.items() for _ in range(fault.weight))
@@ -70,7 +71,8 @@ def _mix(rng: Random) -> tuple[str, ...]:
 
 
 def _only(kept: Collection[str]) -> tuple[str, ...]:
-    harm = [name for name in ALL if name in kept and name not in _HEALING]
+    """These, and as much healing among them as among all kinds, about."""
+    harm = [name for name in ALL if name in kept and name not in _HEALING] * _TIMES
     share = len(harm) / sum(name not in _HEALING for name in ALL)
     healing = [[name] * max(round(share * ALL.count(name)), 1) for name in _HEALING]
     return (*harm, *chain(*healing))

@@ -32,8 +32,8 @@ _PAUSES = (0.0, 0.05, 0.5)
 _LATER_VERSIONS = (3, 5, 7, 8)
 _VERSIONS = (0, 0, 1, 2, *_LATER_VERSIONS)
 _LEGACY_VERSIONS = (0,)
-_FENCED_SECONDS = 16.0
-"""More than a session timeout, after a pause of a broker in which its session ended."""
+_FENCED_SECONDS = 8.0
+"""More than a session timeout."""
 _LOST_SEQUENCE = (LaterCode.OUT_OF_ORDER_SEQUENCE_NUMBER, LaterCode.INVALID_PRODUCER_EPOCH, 59)
 
 

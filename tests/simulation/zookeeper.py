@@ -39,6 +39,7 @@ OF_THE_SESSION = -1
 """The owner in a MakeOp: the session that asks for it."""
 
 DEFAULT_TIMING = Timing()
+_SEEN_SECONDS = 6.0
 
 
 class EnsembleSession:
@@ -84,6 +85,7 @@ class Ensemble:
         self._note = note
         self._committed = committed
         self._last_ends: dict[str, float] = {}
+        self._last_changes: dict[str, float] = {}
         self._cuts: dict[tuple[str, int], tuple[bool, bool]] = {}
         self._epoch = 0
         self._sessions_made = 0
@@ -107,9 +109,12 @@ class Ensemble:
         return connection
 
     def seconds_without(self, host: str) -> float:
-        """How long a host has had no session; 0 if it has one, or never had."""
-        ended = self._last_ends.get(host)
-        return 0.0 if ended is None else self.world.schedule.now() - ended
+        """How long a host has had no session, and has had the time to see that it is not answered
+        any more; 0 if it has one, or never had."""
+        if host not in self._last_ends:
+            return 0.0
+        seen = self._last_changes.get(host, 0.0) + _SEEN_SECONDS
+        return max(self.world.schedule.now() - max(self._last_ends[host], seen), 0.0)
 
     def touch(self, number: int) -> None:
         session = self.sessions.get(number)
@@ -149,6 +154,7 @@ class Ensemble:
         self._set_cut(host, number, (False, False))
 
     def _set_cut(self, host: str, number: int | None, cut: tuple[bool, bool]) -> None:
+        self._last_changes[host] = self.world.schedule.now()
         for server in self.servers:
             if number is None or server.number == number:
                 self._cuts[host, server.number] = cut
