@@ -347,7 +347,10 @@ class ReplicaFetcher(Loop):
         latest = self._leader_offset(key, LATEST_TIME)
         if not self._is_current(key, position):
             return  # this broker may have become its leader
-        if latest < position.offset:
+        is_ahead = latest < position.offset
+        # Retention may have removed all that was committed here, and more than that.
+        is_void = partition.high_watermark <= latest or log.log_start_offset == log.log_end_offset
+        if is_ahead and not is_void:
             if not log.config.unclean_leader_election_enable:
                 self._positions.pop(key, None)
                 logger.critical(
@@ -362,7 +365,7 @@ class ReplicaFetcher(Loop):
         earliest = self._leader_offset(key, EARLIEST_TIME)
         if not self._is_current(key, position):
             return
-        if log.log_end_offset < earliest:
+        if log.log_end_offset < earliest or is_ahead:
             logger.warning("Replica of %s starts over at its leader's start %d", key, earliest)
             try:
                 log.truncate_fully_and_start_at(earliest)

@@ -614,6 +614,25 @@ def test_where_unclean_election_is_off_it_stays_out_instead(make_pair: Make) -> 
     assert len(pair.fetcher) == 0
 
 
+@pytest.mark.parametrize(("left", "committed"), [((), 1), ((), 3), (("x",), 1)])
+def test_a_log_that_begins_above_its_leaders_end_starts_over(
+    make_pair: Make, left: tuple[str, ...], committed: int
+) -> None:
+    """Retention has removed all that was committed, and more than that."""
+    pair = make_pair(unclean_leader_election_enable="false")
+    pair.leader.append("a")
+    pair.alone()
+    pair.log.truncate_fully_and_start_at(3)
+    pair.alone(*[message_set(each) for each in left])
+    pair.copy.high_watermark = committed
+    pair.follow()
+    pair.steps(2)
+    assert pair.same()
+    pair.leader.append("b")
+    pair.steps(1)
+    assert pair.same()
+
+
 @pytest.mark.parametrize("time", [-1, -2])
 def test_who_leads_by_now_cuts_nothing(pair: LeaderAndFollower, time: int) -> None:
     if time == -1:
