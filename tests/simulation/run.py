@@ -42,6 +42,8 @@ _LEAVES = 0.3
 """Of the runs: a broker leaves in the end."""
 IN_MEMORY = _MEMORY if os.access(_MEMORY, os.W_OK) else None
 """Where the disks of a run are best: what they keep is the run's own business."""
+_SEEN_SECONDS = 1.0
+"""Until all have seen which connections have ended."""
 _PAUSE, _BETWEEN_CHANGES = 1.0, 0.2
 _COMPARED_EVERY = 5
 """After so many faults the logs of all replicas are compared."""
@@ -270,8 +272,10 @@ class SimulatedRun:
         """End all faults and wait until each partition has its leader and its whole isr."""
         world = self.world
         faults.end_all(world)
+        world.scheduler.run_for(_SEEN_SECONDS)
         self._await(lambda: not any(each.is_ending for each in world.brokers.values()))
         self._await(lambda: faults.are_up(world))
+        self._await(lambda: world.sessions.ensemble.serves_all)
         self._await(lambda: checks.is_at_rest(world, TOPIC))
 
 

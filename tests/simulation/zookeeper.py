@@ -108,6 +108,11 @@ class Ensemble:
         server.connections[connection] = None
         return connection
 
+    @property
+    def serves_all(self) -> bool:
+        """Whether each client has a connection."""
+        return all(each.connected for each in self.clients)
+
     def seconds_without(self, host: str) -> float:
         """How long a host has had no session, and has had the time to see that it is not answered
         any more; 0 if it has one, or never had."""
