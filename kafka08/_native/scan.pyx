@@ -28,6 +28,9 @@ cdef extern from "Python.h":
     ctypedef struct TypeSlots "PyTypeObject":
         allocator tp_alloc
 
+cdef extern from "named.h":
+    object named_of(type, tuple)
+
 cdef extern from "crc32.h" nogil:
     void crc32_setup()
     uint32_t crc32_of(const uint8_t *, size_t)
@@ -87,7 +90,6 @@ cdef int at_above = ABOVE
 cdef int at_pause = PAUSED
 cdef int at_keyless = KEYLESS
 cdef int at_bad_delta = BAD_DELTA
-cdef object new = tuple.__new__
 cdef type message_type = Message
 cdef object numbers = array("q")
 
@@ -249,7 +251,7 @@ def walk(
         with nogil:
             advance(&w)
     PyBuffer_Release(&view)
-    return new(Walked, (w.position, w.count, w.first, w.newest, w.codec, w.ended, w.highest))
+    return named_of(<type>Walked, (w.position, w.count, w.first, w.newest, w.codec, w.ended, w.highest))
 
 
 def newest_time(buffer, int64_t position, int64_t stop, int64_t unclear=-1):
@@ -498,7 +500,7 @@ cdef allocate(Column *column, int64_t rows):
         valid = PyBytes_FromStringAndSize(NULL, (rows + 7) // 8)
         column.valid = <uint8_t *>PyBytes_AS_STRING(valid)
         memset(column.valid, 0, (rows + 7) // 8)
-    return new(Cells, (bounds, data, valid))
+    return named_of(<type>Cells, (bounds, data, valid))
 
 
 def columns(buffer, int64_t position, int64_t stop, number=None):

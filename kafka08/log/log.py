@@ -52,6 +52,7 @@ from kafka08.message.scan import ProducerRow, producer_batches
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME
 from kafka08.message.times import newest as newest_time
+from kafka08.named import named
 from kafka08.settings.topic import LogConfig
 
 logger = logging.getLogger("kafka.log.Log")
@@ -239,7 +240,7 @@ class Log:
         time = newest.timestamp if found.magic and self.config.stamps else NO_TIMESTAMP
         count, _, first, last, _, codec, _ = found
         appended = first, last, count, len(data), codec, rolled, rebuilt, time
-        return tuple.__new__(LogAppendInfo, appended)  # in half the time of its constructor
+        return named(LogAppendInfo, appended)
 
     def _check_copied(self, found: Appended, data: memoryview) -> Sequence[ProducerRow]:
         """The batches of idempotent producers in a leader's set. Raises KafkaError if it begins

@@ -122,7 +122,7 @@ def number(
     found = sets.assign_offsets(
         buffer, base, limit, opened=opened, rebuilt=rebuilt, renewed=renewed, rules=rules
     )
-    data = buffer[: found.valid_bytes]
+    data = buffer if found.valid_bytes == len(buffer) else buffer[: found.valid_bytes]
     if renewed:
         data = sets.with_renewed(data, renewed)
     if found.magic and found.magic > min(config.message_format, rules.max_format):

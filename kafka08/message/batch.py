@@ -14,6 +14,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from kafka08.message.crc import crc32c
+from kafka08.named import named
 
 # Positions within a batch; offset, length and magic are where they are in every entry.
 EPOCH_AT: Final = 12
@@ -91,7 +92,7 @@ class Batch(NamedTuple):
 
 def header_of(buffer: bytes | bytearray | memoryview, position: int = 0) -> Batch:
     """The header of the whole batch at ``position``."""
-    return tuple.__new__(Batch, _HEADER.unpack_from(buffer, position))  # each produce calls this
+    return named(Batch, _HEADER.unpack_from(buffer, position))
 
 
 def encode_batch(header: Batch, records: bytes | bytearray | memoryview) -> bytes:

@@ -55,6 +55,7 @@ from kafka08.message.wrappers import (
     numbered_from,
     rebuilt_entry,
 )
+from kafka08.named import named
 
 T = TypeVar("T")
 
@@ -101,7 +102,7 @@ def assign_offsets(
     MessageSizeTooLargeError (an entry above ``max_message_bytes``), its subclass
     InflatesTooFarError, CorruptCompressionError and UnknownError (codec 4 to 7), both -1.
     """
-    view = memoryview(buffer)
+    view = buffer if isinstance(buffer, memoryview) else memoryview(buffer)
     end = len(view)
     max_size = max_message_bytes - LOG_OVERHEAD
     if end > MAGIC_AT and is_later(view, 0):
@@ -111,8 +112,7 @@ def assign_offsets(
     if ended != WRAPPER:
         if ended not in (END, CUT):
             refuse(view, walked, max_size)
-        # A constructor call takes twice the time, and every produce runs this.
-        return tuple.__new__(Appended, (count, stop if count else 0, first, last, count, NONE, 0))
+        return named(Appended, (count, stop if count else 0, first, last, count, NONE, 0))
     if is_later(view, stop):
         raise InvalidRecordError("A set has messages of several formats")
     numbering = _Numbering(view, base_offset, opened, rebuilt)

@@ -52,6 +52,7 @@ from kafka08.message.entry import (
 from kafka08.message.leaves import TimedLeaves, inflated_records, timed_leaves
 from kafka08.message.scan import iter_entries, message_times, refuse, walk
 from kafka08.message.wrappers import Rebuilt
+from kafka08.named import named
 
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
 
@@ -140,7 +141,7 @@ def number_timed_set(
     if not entries:
         return NOTHING, 0
     found = offset - base, position, base, offset - 1, entries, codec, magic
-    return tuple.__new__(Appended, found), room - left.left
+    return named(Appended, found), room - left.left
 
 
 def _require(same_format: bool) -> None:

@@ -52,7 +52,7 @@ class RequestDecoder:
         body was read, and in which it must be answered. ControlledShutdown comes with client id
         None. Raises ProtocolError for what closes the connection.
         """
-        view = memoryview(frame)
+        view = frame if isinstance(frame, memoryview) else memoryview(frame)
         if len(view) < _KEY_AND_VERSION_BYTES:
             raise ProtocolError("a request without a header")
         known = self._decoders.get(bytes(view[:_KEY_AND_VERSION_BYTES]))

@@ -17,6 +17,7 @@ from typing import Final
 from kafka08.common import TopicPartition
 from kafka08.errors import InvalidTopicError, LaterCode
 from kafka08.message.entry import BATCH
+from kafka08.named import named
 from kafka08.protocol.schemas import (
     FetchPartitionResponse,
     FetchRequest,
@@ -41,9 +42,6 @@ _READERS: Final = (
     ConsumerVersions(BATCH, is_limited=True, refusal=LaterCode.UNSUPPORTED_VERSION),
 )
 _ALL_FORMATS_SINCE: Final = len(_READERS) - 1
-
-# Makes a NamedTuple in half the time of its constructor: this is what each fetch passes.
-_new: Final = tuple.__new__
 
 
 class FetchApi:
@@ -102,4 +100,4 @@ class FetchApi:
         topics: dict[str, list[FetchPartitionResponse]] = {}
         for key, answer in in_turns_if_many(self._runtime, answers.items()):
             topics.setdefault(key.topic, []).append(answer)
-        return FetchResponse([_new(FetchTopicResponse, item) for item in topics.items()])
+        return FetchResponse([named(FetchTopicResponse, item) for item in topics.items()])

@@ -18,6 +18,7 @@ from typing import Final, TypeVar
 from kafka08.common import TopicPartition
 from kafka08.message import scan
 from kafka08.message.compression import InflatesTooFarError
+from kafka08.named import named
 from kafka08.protocol.schemas import Message
 from kafka08.runtime import Queue, Runtime
 
@@ -40,9 +41,6 @@ MANY_PRODUCE_BYTES: Final = 1 << 20
 _TURN_SECONDS: Final = 0.005
 # The hub polls sockets only while no greenlet is ready to run.
 _PAUSE_SECONDS: Final = 0.001
-
-# Makes a NamedTuple in half the time of its constructor.
-_new: Final = tuple.__new__
 
 
 class LongWork:
@@ -141,7 +139,7 @@ def partitions_of(runtime: Runtime, request: Message) -> Iterable[tuple[TopicPar
     """Each partition that a request names, with its key, in turns if they are many."""
     topics = request.topics
     pairs = (
-        (_new(TopicPartition, (topic.topic, each.partition)), each)
+        (named(TopicPartition, (topic.topic, each.partition)), each)
         for topic in topics
         for each in topic.partitions
     )

@@ -29,6 +29,7 @@ from kafka08.log.numbering import LogAppendInfo, Numbered
 from kafka08.log.segments.file_slice import FileSlice
 from kafka08.message.entry import BATCH
 from kafka08.message.sets import Opened
+from kafka08.named import named
 from kafka08.runtime import Runtime
 from kafka08.server.requests.counts import Counts
 from kafka08.server.requests.effects import Effects
@@ -198,7 +199,7 @@ class ReplicaManager:
             self._record_follower_position(partition, replica_id, offset, first_offset)
         # what was rebuilt of the newest segment ends before the segment does
         older = data.file is not partition.any_log().segments[-1].file
-        return tuple.__new__(ReadResult, (data, partition.high_watermark, older))
+        return named(ReadResult, (data, partition.high_watermark, older))
 
     def later_formats_until(self, topic_partition: TopicPartition) -> int:
         """All that brokers of 0.8.2.2 cannot read in a partition led here is below this offset; 0
