@@ -1,6 +1,6 @@
-"""``named`` makes a NamedTuple of its values, one for each field: ``named(Broker, (1, "a", 9092))``.
+"""``named`` makes a NamedTuple of its values, one for each field: ``named(Broker, (1, "a", 2))``.
 
-It does not look at them. The constructor takes three times as long, and every produce and every
+It does not look at them. The constructor takes twice as long or more, and every produce and every
 fetch makes some.
 """
 

@@ -48,7 +48,8 @@ ALLOWED = {
     "groups.records": f"protocol {BASE}",
     "topics": f"admin client {CLIENT}",
     "groups": f"admin consumer client {CLIENT}",
-    "server": f"named controller {GROUP_FORMATS} network zookeeper security log message {CONTROLLER}",
+    "server": f"named controller {GROUP_FORMATS} network zookeeper security log message "
+    f"{CONTROLLER}",
     "client": CLIENT,
     "producer": f"_native client {CLIENT}",
     "consumer": f"client {CLIENT}",

@@ -2,7 +2,9 @@
 
 `--quick` is one round of short cells (under five minutes); `--json FILE` also keeps the numbers;
 `--table FILE` puts them between the markers of a document.
-Without the original only ours is measured. A cell's number is the median of its rounds.
+Without the original only ours is measured. A cell's number is the median of its rounds. Two starts
+of one build differ by some percent from start to end, so with `--before` each round has starts of
+its own. A JVM gets faster with time, so the original is started once.
 """
 
 from __future__ import annotations
@@ -68,21 +70,23 @@ def run_replicated(bench: Bench, kinds: list[str], rounds: int, connect: str, ro
 
 
 def run_cells(bench: Bench, brokers: list[Broker], rounds: int, only: str) -> None:
+    restart = not any(broker.kind == "original" for broker in brokers)
     chosen = {name: cell for name, cell in cells.cells(bench).items() if only in name}
     if not chosen and only not in "start, empty":
         return
-    for broker in brokers:
-        bench.start(broker)
-    if any("half load" in name for name in chosen):
-        bench.find_half_load(brokers)
     for number in range(rounds):
+        in_turn = brokers if number % 2 == 0 else brokers[::-1]
+        for broker in in_turn if restart or not number else ():
+            bench.start(broker)
+        if not number and any("half load" in name for name in chosen):
+            bench.find_half_load(brokers)
         for name, cell in chosen.items():
             say(f"round {number + 1}: {name}")
-            for broker in brokers if number % 2 == 0 else brokers[::-1]:
+            for broker in in_turn:
                 cell(broker)
-    for broker in brokers:
-        bench.memory(broker)
-        broker.kill()
+        for broker in in_turn if restart or number == rounds - 1 else ():
+            bench.memory(broker)
+            broker.stop()
 
 
 def run(kinds: list[str], effort: Effort, only: str, directory: Path) -> list[Row]:

@@ -39,14 +39,9 @@ class PartitionPosition:
     """
 
     __slots__ = (
-        "consumed_offset",
-        "fetched_offset",
-        "high_watermark",
-        "owned",
-        "processed_offset",
-        "stream",
-        "tp",
-    )
+        "consumed_offset", "fetched_offset", "high_watermark", "owned", "processed_offset",
+        "stream", "tp",
+    )  # fmt: skip
 
     def __init__(self, tp: TopicPartition, offset: int, stream: KafkaStream) -> None:
         self.tp = tp

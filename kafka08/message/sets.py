@@ -102,7 +102,7 @@ def assign_offsets(
     MessageSizeTooLargeError (an entry above ``max_message_bytes``), its subclass
     InflatesTooFarError, CorruptCompressionError and UnknownError (codec 4 to 7), both -1.
     """
-    view = buffer if isinstance(buffer, memoryview) else memoryview(buffer)
+    view = memoryview(buffer)
     end = len(view)
     max_size = max_message_bytes - LOG_OVERHEAD
     if end > MAGIC_AT and is_later(view, 0):

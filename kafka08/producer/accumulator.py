@@ -46,17 +46,9 @@ class PartitionQueue:
     """
 
     __slots__ = (
-        "accepted",
-        "batches",
-        "codec",
-        "in_flight",
-        "leader",
-        "not_before",
-        "on_trial",
-        "one_by_one",
-        "open",
-        "tp",
-    )
+        "accepted", "batches", "codec", "in_flight", "leader", "not_before", "on_trial",
+        "one_by_one", "open", "tp",
+    )  # fmt: skip
 
     def __init__(self, tp: TopicPartition, codec: int) -> None:
         self.tp = tp

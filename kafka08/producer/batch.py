@@ -51,24 +51,9 @@ class ProducerBatch:
     """
 
     __slots__ = (
-        "_event",
-        "_lock",
-        "_make_event",
-        "attempts",
-        "base_offset",
-        "callbacks",
-        "count",
-        "created",
-        "done",
-        "error",
-        "headers",
-        "keys",
-        "number",
-        "size",
-        "times",
-        "tp",
-        "values",
-    )
+        "_event", "_lock", "_make_event", "attempts", "base_offset", "callbacks", "count",
+        "created", "done", "error", "headers", "keys", "number", "size", "times", "tp", "values",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -53,9 +53,11 @@ def draw(seed: int) -> Conditions:
     return Conditions(_mix(rng), settings, rng.choice(_RESTS))
 
 
-def aimed(seed: int, names: Collection[str]) -> Conditions:
-    """Those of the seed, but of all faults these alone, and those that heal."""
-    return draw(seed)._replace(faults=_only(names))
+def aimed(seed: int, names: Collection[str], settings: Mapping[str, str]) -> Conditions:
+    """Those of the seed with these ``settings``, but of all faults these alone, and those that
+    heal."""
+    drawn = draw(seed)
+    return drawn._replace(faults=_only(names), settings={**drawn.settings, **settings})
 
 
 def synced(seed: int) -> Mapping[str, str]:

@@ -15,10 +15,10 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, MappingProxyType, ModuleType
 from typing import NamedTuple
 
 from tests.simulation.mutation_table import MutationTable, Row, row_of, said
@@ -28,12 +28,14 @@ ROOT = Path(__file__).parents[2]
 
 class Mutation(NamedTuple):
     """In ``module`` the text ``old``, which it has once, becomes ``new``. ``aim``: the kinds of
-    faults that come in its runs; without it those that the seeds draw."""
+    faults that come in its runs, with ``settings`` for all brokers; without it those that the
+    seeds draw."""
 
     module: str
     old: str
     new: str
     aim: tuple[str, ...] = ()
+    settings: Mapping[str, str] = MappingProxyType({})
 
     @property
     def path(self) -> Path:
@@ -56,6 +58,10 @@ _FETCHERS = "kafka08.server.replication.fetchers"
 _ROLES = "kafka08.server.replication.roles"
 _REPLICAS = "kafka08.server.storage.replica_manager"
 _LOG = "kafka08.log.log"
+
+# As in ``conditions``, which is not imported before the fault is planted.
+_SYNCED = {"log.flush.interval.messages": "1"}
+_INDEXED = {"log.index.interval.bytes": "100"}
 
 MUTATIONS = {
     # Acknowledgements and the high watermark
@@ -132,7 +138,7 @@ MUTATIONS = {
         _FETCHERS,
         "return self._positions.get(key) is position and position.partition.log is not None",
         "return position.partition.log is not None",
-        ("rolling restart", "slow link"),
+        ("restart", "slow link", "expire"),
     ),
     "leader-goes-on-to-follow": Mutation(
         _ROLES,
@@ -151,11 +157,12 @@ MUTATIONS = {
         "        clean = True\n",
         ("kill at a change", "power cut"),
     ),
-    "trust-an-index-past-a-power-cut": Mutation(
+    "trust-a-time-index-past-a-power-cut": Mutation(
         "kafka08.log.recovery.recovery",
-        "    indexes.write(segment, walk.newest)\n",
+        "        _write_time_index(segment, self._times)\n",
         "",
-        ("power cut", "kill", "slow link"),
+        ("power cut", "kill at a change", "slow link"),
+        _INDEXED,
     ),
     "skip-the-sync-of-new-names": Mutation(
         _LOG,
@@ -166,7 +173,8 @@ MUTATIONS = {
         "kafka08.log.directory",
         '    os.replace(path + ".tmp", path)\n    sync_directory(os.path.dirname(path) or ".")\n',
         '    os.replace(path + ".tmp", path)\n',
-        ("power cut",),
+        ("power cut", "kill all"),
+        _SYNCED,
     ),
     "skip-the-sync-of-a-log": Mutation(
         _LOG,
@@ -185,7 +193,8 @@ MUTATIONS = {
         "            self.recovery_point = min(offset, self.recovery_point)\n"
         "            self.producers.truncate_to(",
         "            self.producers.truncate_to(",
-        ("kill", "slow link", "power cut"),
+        ("kill", "slow link", "power cut", "kill all"),
+        _SYNCED,
     ),
     # Elections
     "elect-from-outside-the-isr": Mutation(
@@ -227,13 +236,13 @@ MUTATIONS = {
         _ACTIVE,
         "if i in known and current[i] != known[i]}",
         "if i in known and current[i] is None}",
-        ("rolling restart", "pause"),
+        ("rolling restart", "pause", "old reads"),
     ),
     "controller-does-not-send-again": Mutation(
         "kafka08.controller.channels",
         "                self._stopping.wait(RETRY_SECONDS)\n        return None\n",
         "                return None\n        return None\n",
-        ("cut", "expire"),
+        ("cut", "restart", "depose"),
     ),
     "nobody-watches-the-controller": Mutation(
         "kafka08.controller.controller",
@@ -266,7 +275,7 @@ MUTATIONS = {
         "kafka08.controller.deletion",
         "        if states <= {ReplicaState.DELETION_SUCCESSFUL}:\n",
         "        if states <= {ReplicaState.DELETION_SUCCESSFUL, ReplicaState.DELETION_STARTED}:\n",
-        ("kill", "silence"),
+        ("kill at a change", "slow sync"),
     ),
     # Groups
     "heartbeat-of-an-old-generation": Mutation(
@@ -280,11 +289,11 @@ MUTATIONS = {
         "        return NO_ERROR, base\n",
         ("kill", "slow link"),
     ),
-    "offsets-of-a-former-leadership-are-kept": Mutation(
+    "offsets-are-served-before-they-are-loaded": Mutation(
         "kafka08.server.groups.offset_manager",
-        "        self._cache.pop(number, None)\n",
-        "",
-        ("kill", "slow link", "expire"),
+        "        if key.partition in self._loading:\n",
+        "        if key.partition in ():\n",
+        ("kill", "restart", "expire"),
     ),
     # Sessions
     "forget-the-fence": Mutation(
@@ -369,7 +378,8 @@ def _search(row: Row, runs: int) -> Row:
 
     logging.disable(logging.CRITICAL)
     for _ in range(runs):
-        drawn = conditions.aimed(row.seed, mutation.aim) if mutation.aim else None
+        aim, settings = mutation.aim, mutation.settings
+        drawn = conditions.aimed(row.seed, aim, settings) if aim else None
         trial = attempt(plans.draw(row.seed), drawn=drawn)
         spent = row.spent + sum(trial.faults.values())
         if trial.failure:

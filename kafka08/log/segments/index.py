@@ -40,16 +40,9 @@ class OffsetIndex:
     """
 
     __slots__ = (
-        "_fd",
-        "_map",
-        "allocated",
-        "base_offset",
-        "entries",
-        "last_offset",
-        "last_position",
-        "path",
-        "read_in_ms",
-    )
+        "_fd", "_map", "allocated", "base_offset", "entries", "last_offset", "last_position",
+        "path", "read_in_ms",
+    )  # fmt: skip
 
     def __init__(self, path: str, base_offset: int) -> None:
         self.path = path
