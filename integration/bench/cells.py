@@ -234,6 +234,8 @@ class Bench:
         leader = three[0]
         topic = f"rf3-{time.monotonic_ns()}"
         leader.create_topic(topic, PARTITIONS, replicas=[b.broker_id for b in three])
+        # Until all followers fetch: one that asked before its leader knew the topic pauses first.
+        self._produce(leader, topic, Shape(acks=-1), 0.1)
         amount = self._produce(
             leader,
             topic,

@@ -138,7 +138,7 @@ MUTATIONS = {
         _FETCHERS,
         "return self._positions.get(key) is position and position.partition.log is not None",
         "return position.partition.log is not None",
-        ("restart", "slow link", "expire"),
+        ("slow link", "restart"),
     ),
     "leader-goes-on-to-follow": Mutation(
         _ROLES,
@@ -157,11 +157,11 @@ MUTATIONS = {
         "        clean = True\n",
         ("kill at a change", "power cut"),
     ),
-    "trust-a-time-index-past-a-power-cut": Mutation(
+    "trust-an-index-past-a-power-cut": Mutation(
         "kafka08.log.recovery.recovery",
-        "        _write_time_index(segment, self._times)\n",
-        "",
-        ("power cut", "kill at a change", "slow link"),
+        "segment.file.fd, 0, size, check_crc=True",
+        "segment.file.fd, segment.index.last_position, size, check_crc=True",
+        ("power cut", "slow sync", "kill"),
         _INDEXED,
     ),
     "skip-the-sync-of-new-names": Mutation(
@@ -173,7 +173,7 @@ MUTATIONS = {
         "kafka08.log.directory",
         '    os.replace(path + ".tmp", path)\n    sync_directory(os.path.dirname(path) or ".")\n',
         '    os.replace(path + ".tmp", path)\n',
-        ("power cut", "kill all"),
+        ("kill all", "drift", "slow sync"),
         _SYNCED,
     ),
     "skip-the-sync-of-a-log": Mutation(
@@ -193,7 +193,7 @@ MUTATIONS = {
         "            self.recovery_point = min(offset, self.recovery_point)\n"
         "            self.producers.truncate_to(",
         "            self.producers.truncate_to(",
-        ("kill", "slow link", "power cut", "kill all"),
+        ("kill", "slow link", "power cut", "part"),
         _SYNCED,
     ),
     # Elections
@@ -236,13 +236,13 @@ MUTATIONS = {
         _ACTIVE,
         "if i in known and current[i] != known[i]}",
         "if i in known and current[i] is None}",
-        ("rolling restart", "pause", "old reads"),
+        ("rolling restart", "old reads", "pause"),
     ),
     "controller-does-not-send-again": Mutation(
         "kafka08.controller.channels",
         "                self._stopping.wait(RETRY_SECONDS)\n        return None\n",
         "                return None\n        return None\n",
-        ("cut", "restart", "depose"),
+        ("cut", "restart"),
     ),
     "nobody-watches-the-controller": Mutation(
         "kafka08.controller.controller",
@@ -275,7 +275,7 @@ MUTATIONS = {
         "kafka08.controller.deletion",
         "        if states <= {ReplicaState.DELETION_SUCCESSFUL}:\n",
         "        if states <= {ReplicaState.DELETION_SUCCESSFUL, ReplicaState.DELETION_STARTED}:\n",
-        ("kill at a change", "slow sync"),
+        ("pause", "kill"),
     ),
     # Groups
     "heartbeat-of-an-old-generation": Mutation(
@@ -289,18 +289,18 @@ MUTATIONS = {
         "        return NO_ERROR, base\n",
         ("kill", "slow link"),
     ),
-    "offsets-are-served-before-they-are-loaded": Mutation(
+    "offsets-are-loaded-to-the-known-high-watermark": Mutation(
         "kafka08.server.groups.offset_manager",
-        "        if key.partition in self._loading:\n",
-        "        if key.partition in ():\n",
-        ("kill", "restart", "expire"),
+        "        end = max(partition.high_watermark, partition.leadership_start)\n",
+        "        end = partition.high_watermark\n",
+        ("kill", "slow link"),
     ),
     # Sessions
     "forget-the-fence": Mutation(
         _REPLICAS,
         "        if self.fenced and not partition.is_safe_without_zookeeper(acks):\n",
         "        if self.fenced and acks > 1:\n",
-        ("lose the session", "kill"),
+        ("lose the session",),
     ),
     "broker-does-not-register-again": Mutation(
         "kafka08.server.cluster_view.healthcheck",
