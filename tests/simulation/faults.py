@@ -180,6 +180,11 @@ def _cut(scene: Scene) -> None:
     scene.world.network.cut_one()
 
 
+def _reset(scene: Scene) -> None:
+    """All connections of the broker, but those to ZooKeeper."""
+    scene.world.network.cut_all(scene.broker.host)
+
+
 def _part_ways(scene: Scene, *ways: tuple[str, str]) -> None:
     network = scene.world.network
     for way in ways:
@@ -323,6 +328,7 @@ FAULTS = {
     "pause": Fault(2, _pause),
     "leave": Fault(0, _leave),
     "cut": Fault(2, _cut),
+    "reset": Fault(1, _reset),
     "part": Fault(2, _part),
     "silence": Fault(1, _silence),
     "isolate": Fault(1, _isolate),

@@ -242,7 +242,7 @@ MUTATIONS = {
         "kafka08.controller.channels",
         "                self._stopping.wait(RETRY_SECONDS)\n        return None\n",
         "                return None\n        return None\n",
-        ("cut", "restart"),
+        ("reset", "restart"),
     ),
     "nobody-watches-the-controller": Mutation(
         "kafka08.controller.controller",
