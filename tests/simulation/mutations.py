@@ -273,8 +273,8 @@ MUTATIONS = {
     ),
     "topic-deleted-before-its-logs": Mutation(
         "kafka08.controller.deletion",
-        "        if states <= {ReplicaState.DELETION_SUCCESSFUL}:\n",
-        "        if states <= {ReplicaState.DELETION_SUCCESSFUL, ReplicaState.DELETION_STARTED}:\n",
+        "                self._started(failed), ReplicaState.DELETION_INELIGIBLE\n",
+        "                self._started(failed), ReplicaState.DELETION_SUCCESSFUL\n",
         ("pause", "kill"),
     ),
     # Groups
