@@ -37,11 +37,12 @@ ALL = tuple(name for name, fault in FAULTS.items() for _ in range(fault.weight))
 class Conditions(NamedTuple):
     """``faults``: the names of the kinds, each as often as it is to come among the others.
     ``settings``: of all brokers. ``rests_every``: after so many faults they end, until all is as it
-    was promised; 0: only after the last one."""
+    was promised; 0: only after the last one. ``loads``: clients that are there in any case."""
 
     faults: tuple[str, ...] = ALL
     settings: Mapping[str, str] = MappingProxyType({})
     rests_every: int = 0
+    loads: tuple[str, ...] = ()
 
 
 def draw(seed: int) -> Conditions:
@@ -53,11 +54,14 @@ def draw(seed: int) -> Conditions:
     return Conditions(_mix(rng), settings, rng.choice(_RESTS))
 
 
-def aimed(seed: int, names: Collection[str], settings: Mapping[str, str]) -> Conditions:
-    """Those of the seed with these ``settings``, but of all faults these alone, and those that
-    heal."""
+def aimed(
+    seed: int, names: Collection[str], settings: Mapping[str, str], loads: tuple[str, ...]
+) -> Conditions:
+    """Those of the seed with these ``settings`` and ``loads``, but of all faults these alone, and
+    those that heal."""
     drawn = draw(seed)
-    return drawn._replace(faults=_only(names), settings={**drawn.settings, **settings})
+    merged = {**drawn.settings, **settings}
+    return drawn._replace(faults=_only(names), settings=merged, loads=loads)
 
 
 def synced(seed: int) -> Mapping[str, str]:

@@ -20,6 +20,7 @@ _AT_A_MOMENT = 0.4
 _MOST_MOMENTS = 30
 _LONGEST_SECONDS = (1, 4, 15)
 _LOST_SECONDS = (20, 50)
+_BLIND_SECONDS = 3
 
 
 class Scene(NamedTuple):
@@ -118,6 +119,19 @@ def _restart(scene: Scene) -> None:
 def _roll(scene: Scene) -> None:
     """All brokers are restarted, one after the other."""
     scene.world.rolling.begin(scene.world.staying)
+
+
+def _bounce(scene: Scene) -> None:
+    """The process dies and is started at once, while the controller stands still: it sees nothing
+    but the new one."""
+    world, broker, after = scene.world, scene.broker, scene.world.scheduler.after
+    controller = world.controller
+    if controller is not None and controller is not broker:
+        controller.pause()
+        after(_BLIND_SECONDS * SECOND, controller.resume)
+    broker.kill()
+    world.sessions.ensemble.expire_all(broker.host)
+    after(SECOND // 10, partial(_start, scene))
 
 
 def _power_cut(scene: Scene) -> None:
@@ -322,6 +336,7 @@ FAULTS = {
     "kill at a change": Fault(3, _kill_at_a_change),
     "restart": Fault(1, _restart),
     "rolling restart": Fault(1, _roll),
+    "bounce": Fault(1, _bounce),
     "power cut": Fault(2, _power_cut),
     "blackout": Fault(0, _black_out),
     "kill all": Fault(1, _kill_all),

@@ -28,14 +28,15 @@ ROOT = Path(__file__).parents[2]
 
 class Mutation(NamedTuple):
     """In ``module`` the text ``old``, which it has once, becomes ``new``. ``aim``: the kinds of
-    faults that come in its runs, with ``settings`` for all brokers; without it those that the
-    seeds draw."""
+    faults that come in its runs, with ``settings`` for all brokers and these ``loads``; without it
+    those that the seeds draw."""
 
     module: str
     old: str
     new: str
     aim: tuple[str, ...] = ()
     settings: Mapping[str, str] = MappingProxyType({})
+    loads: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -139,6 +140,7 @@ MUTATIONS = {
         "return self._positions.get(key) is position and position.partition.log is not None",
         "return position.partition.log is not None",
         ("slow link", "restart"),
+        loads=("admin", "leader-acks"),
     ),
     "leader-goes-on-to-follow": Mutation(
         _ROLES,
@@ -175,6 +177,7 @@ MUTATIONS = {
         '    os.replace(path + ".tmp", path)\n',
         ("kill all", "drift", "slow sync"),
         _SYNCED,
+        ("admin",),
     ),
     "skip-the-sync-of-a-log": Mutation(
         _LOG,
@@ -193,8 +196,9 @@ MUTATIONS = {
         "            self.recovery_point = min(offset, self.recovery_point)\n"
         "            self.producers.truncate_to(",
         "            self.producers.truncate_to(",
-        ("kill", "slow link", "power cut", "part"),
+        ("kill", "slow link", "power cut"),
         _SYNCED,
+        ("leader-acks",),
     ),
     # Elections
     "elect-from-outside-the-isr": Mutation(
@@ -236,7 +240,7 @@ MUTATIONS = {
         _ACTIVE,
         "if i in known and current[i] != known[i]}",
         "if i in known and current[i] is None}",
-        ("rolling restart", "old reads", "pause"),
+        ("bounce", "restart"),
     ),
     "controller-does-not-send-again": Mutation(
         "kafka08.controller.channels",
@@ -276,6 +280,7 @@ MUTATIONS = {
         "                self._started(failed), ReplicaState.DELETION_INELIGIBLE\n",
         "                self._started(failed), ReplicaState.DELETION_SUCCESSFUL\n",
         ("pause", "kill"),
+        loads=("admin",),
     ),
     # Groups
     "heartbeat-of-an-old-generation": Mutation(
@@ -301,6 +306,7 @@ MUTATIONS = {
         "        if self.fenced and not partition.is_safe_without_zookeeper(acks):\n",
         "        if self.fenced and acks > 1:\n",
         ("lose the session",),
+        loads=("leader-acks",),
     ),
     "broker-does-not-register-again": Mutation(
         "kafka08.server.cluster_view.healthcheck",
@@ -378,8 +384,7 @@ def _search(row: Row, runs: int) -> Row:
 
     logging.disable(logging.CRITICAL)
     for _ in range(runs):
-        aim, settings = mutation.aim, mutation.settings
-        drawn = conditions.aimed(row.seed, aim, settings) if aim else None
+        drawn = conditions.aimed(row.seed, *mutation[3:]) if mutation.aim else None
         trial = attempt(plans.draw(row.seed), drawn=drawn)
         spent = row.spent + sum(trial.faults.values())
         if trial.failure:

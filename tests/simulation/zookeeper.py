@@ -189,6 +189,11 @@ class Ensemble:
         if self.leader is not None and number in self.sessions:
             self._end(number)
 
+    def expire_all(self, host: str) -> None:
+        """End the sessions of a host now."""
+        for number in [each.number for each in self.sessions.values() if each.host == host]:
+            self.expire(number)
+
     def delete(self, path: str) -> None:
         """A node, now, as somebody else does it. Nothing without it, or without a leader."""
         if self.leader is not None and path in self.tree.nodes:
