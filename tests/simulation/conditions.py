@@ -73,12 +73,13 @@ def _mix(rng: Random) -> tuple[str, ...]:
     if rng.random() >= _MIXED:
         return ALL
     chance = rng.choice(_KEPT)
-    return _only({name for name in FAULTS if rng.random() < chance})
+    return _only({name for name in FAULTS if rng.random() < chance and FAULTS[name].weight})
 
 
 def _only(kept: Collection[str]) -> tuple[str, ...]:
     """These, and as much healing among them as among all kinds, about."""
-    harm = [name for name in ALL if name in kept and name not in _HEALING] * _TIMES
+    chosen = {name: max(FAULTS[name].weight, 1) for name in FAULTS if name in kept}
+    harm = [name for name in chosen if name not in _HEALING for _ in range(chosen[name] * _TIMES)]
     share = len(harm) / sum(name not in _HEALING for name in ALL)
     healing = [[name] * max(round(share * ALL.count(name)), 1) for name in _HEALING]
     return (*harm, *chain(*healing))

@@ -32,8 +32,8 @@ class Scene(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """``weight``: how often it is drawn, 0 while the checks of a run do not know its effects.
-    ``strike`` begins it; it must not wait."""
+    """``weight``: how often it is drawn, 0 while it comes only in runs with an aim. ``strike``
+    begins it; it must not wait."""
 
     weight: int
     strike: Callable[[Scene], object]
@@ -336,14 +336,14 @@ FAULTS = {
     "kill at a change": Fault(3, _kill_at_a_change),
     "restart": Fault(1, _restart),
     "rolling restart": Fault(1, _roll),
-    "bounce": Fault(1, _bounce),
+    "bounce": Fault(0, _bounce),
     "power cut": Fault(2, _power_cut),
     "blackout": Fault(0, _black_out),
     "kill all": Fault(1, _kill_all),
     "pause": Fault(2, _pause),
     "leave": Fault(0, _leave),
     "cut": Fault(2, _cut),
-    "reset": Fault(1, _reset),
+    "reset": Fault(0, _reset),
     "part": Fault(2, _part),
     "silence": Fault(1, _silence),
     "isolate": Fault(1, _isolate),

@@ -26,8 +26,6 @@ _FASTEST, _SLOWEST = 50, 2_000
 _IN_PIECES = 0.25
 _MOST_CUTS = 2
 _FIRST_RETRY_SECONDS = 1.0
-_BUSY = 0.7
-"""So often something is under way on the connection that is cut."""
 
 
 class Link:
@@ -330,12 +328,10 @@ class SimulatedNetwork:
             self.heal(source, target)
 
     def cut_one(self) -> None:
-        """Cut a connection that the seed picks, mostly in the middle of what is under way."""
+        """Cut a connection that the seed picks, in the middle of what is under way."""
         self._live = [each for each in self._live if not each.is_over]
         if self._live:
-            rng = self.scheduler.rng
-            busy = [each for each in self._live if each.there.under_way or each.back.under_way]
-            chosen = rng.choice(busy if busy and rng.random() < _BUSY else self._live)
+            chosen = self.scheduler.rng.choice(self._live)
             self.scheduler.note(f"{chosen.there.name} is cut", "network")
             chosen.cut()
 
