@@ -18,7 +18,7 @@ import importlib
 import struct
 import zlib
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from kafka08.errors import KafkaError, MessageSizeTooLargeError, UnknownError
 from kafka08.message.entry import BATCH, BytesLike
@@ -34,17 +34,31 @@ except ImportError:
     pass
 
 
-def _library(name: str) -> Any:
-    """The module, or None if it is missing: Spark's executors may have only a zip of Python files,
-    and most topics do not need these libraries. A library built for another Python counts as
-    missing."""
+class CodecMissingError(KafkaError):
+    """The library of a codec is not installed here."""
+
+
+class _Missing:
+    """In the place of a library that cannot be imported: any use of it raises CodecMissingError."""
+
+    def __init__(self, codec: int) -> None:
+        self._codec = codec
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise CodecMissingError(
+            f"{NAMES[self._codec]} needs the Python package {_PACKAGES[self._codec]}, which cannot "
+            "be imported here (on Spark, every worker needs it)"
+        )
+
+
+def _library(name: str, codec: int) -> Any:
+    """The module, or a _Missing: Spark's executors may have only a zip of Python files, and most
+    topics do not need these libraries. A library built for another Python counts as missing."""
     try:
         return importlib.import_module(name)
     except (ImportError, SyntaxError):
-        return None
+        return _Missing(codec)
 
-
-snappy, lz4_frame, xxhash, zstandard = map(_library, ("snappy", "lz4.frame", "xxhash", "zstandard"))
 
 NONE: Final = 0
 GZIP: Final = 1
@@ -79,29 +93,11 @@ _SNAPPY_RATIO = 22
 _LZ4_RATIO = 256
 
 
-class CodecMissingError(KafkaError):
-    """The library of a codec is not installed here."""
-
+snappy, zstandard = _library("snappy", SNAPPY), _library("zstandard", ZSTD)
+lz4_frame, xxhash = _library("lz4.frame", LZ4), _library("xxhash", LZ4)
 
 _PACKAGES = {GZIP: "isal", SNAPPY: "python-snappy", LZ4: "lz4 and xxhash", ZSTD: "zstandard"}
-_MISSING = {
-    codec: _PACKAGES[codec]
-    for codec, libraries in (
-        (SNAPPY, (snappy,)),
-        (LZ4, (lz4_frame, xxhash)),
-        (ZSTD, (zstandard,)),
-    )
-    if None in libraries
-}
 _SAMPLE = bytes(range(64)) * 16
-
-
-def _check_installed(codec: int) -> None:
-    if codec in _MISSING:
-        raise CodecMissingError(
-            f"{NAMES[codec]} needs the Python package {_MISSING[codec]}, which cannot be imported "
-            "here (on Spark, every worker needs it)"
-        )
 
 
 def check_codecs() -> None:
@@ -142,8 +138,6 @@ def compress(codec: int, data: BytesLike, *, level: int = 6, magic: int = 0) -> 
 
     ``level`` is gzip's: 6 for size, 1 or 3 for speed. Raises UnknownError, CodecMissingError.
     """
-    if _MISSING:
-        _check_installed(codec)
     if codec == GZIP:
         return _compress_gzip(data, level)
     if codec == SNAPPY:
@@ -162,8 +156,6 @@ def decompress(codec: int, data: BytesLike, max_bytes: int = MAX_INFLATED) -> by
     Raises CorruptCompressionError for data that cannot be decoded, InflatesTooFarError for more
     than ``max_bytes``, UnknownError for an unknown codec, CodecMissingError.
     """
-    if _MISSING:
-        _check_installed(codec)
     if codec == GZIP:
         return _decompress_gzip(data, max_bytes)
     if codec == SNAPPY:

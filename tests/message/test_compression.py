@@ -277,7 +277,8 @@ def test_a_library_that_does_not_work_is_named(
 
 
 def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "_MISSING", {SNAPPY: "python-snappy"})
+    missing = compression._library("no_such_module", SNAPPY)
+    monkeypatch.setattr(compression, "snappy", missing)
     with pytest.raises(CodecMissingError, match="snappy needs the Python package python-snappy"):
         check_codecs()
 
@@ -287,4 +288,6 @@ def test_a_module_of_another_python_is_missing(
 ) -> None:
     (tmp_path / "of_python_two.py").write_text("print 'hello'\n")
     monkeypatch.syspath_prepend(tmp_path)
-    assert compression._library("of_python_two") is None
+    library = compression._library("of_python_two", LZ4)
+    with pytest.raises(CodecMissingError, match="lz4 needs the Python package lz4 and xxhash"):
+        library.compress(b"")
