@@ -15,6 +15,7 @@ import pytest
 from integration import modern
 from integration.harness import Broker, Process, Tools, ZooKeeper, properties
 from integration.modern import ModernBroker
+from integration.wire import wait_until
 from kafka08.common import TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
@@ -71,6 +72,11 @@ def send(address: str, topic: str, codec: str = "none") -> None:
             for key, value, time, headers in SENT
         ]
     assert [future.result().offset for future in futures] == [0, 1, 2]
+
+
+def await_end(broker: Broker, topic: str, end: int) -> None:
+    with broker.wire() as wire:
+        wait_until(f"{end} messages in {topic}", 180, lambda: wire.offset(topic, 0) >= end)
 
 
 def seen(messages: Any, count: int = len(SENT)) -> list[tuple[Any, ...]]:
@@ -218,6 +224,7 @@ def test_mirrors_keep_them(
         (later, SENT),
         (old, [(key, value, -1, ()) for key, value, _, _ in SENT]),
     ):
+        await_end(target, topic, len(SENT))
         endpoints = [("127.0.0.1", target.port)]
         with StandaloneConsumer(
             endpoints, config(api_versions_request=target is later)
