@@ -115,8 +115,7 @@ def number(
     if rebuild and not normalised and sets.begins_compressed(buffer):
         rebuilt = []
     limit = config.max_message_bytes
-    keyed = config.compact
-    if keyed:
+    if config.compact:
         rules = rules._replace(keyed=True)
     renewed: list[Rebuilt] = []
     found = sets.assign_offsets(
@@ -128,7 +127,7 @@ def number(
     if found.magic and found.magic > min(config.message_format, rules.max_format):
         target = min(config.message_format, rules.max_format)
         return _in_format(target, base, found, data, limit, normalised=normalised)
-    if keyed and sets.holds_null_key(data):
+    if config.compact and sets.holds_null_key(data):
         raise InvalidRecordError(
             f"{topic_partition} is compacted and takes no message without a key"
         )

@@ -12,10 +12,11 @@ from kafka08.message.sets import iter_messages
 
 class Agreement(NamedTuple):
     """``verified``: all entries below this offset agree. ``conflict``: an entry from there on
-    differs."""
+    differs. ``common``: the end of the last local entry that the leader has too."""
 
     verified: int
     conflict: bool
+    common: int
 
 
 def compare(local: bytes, leader: memoryview, offset: int, *, compacted: bool) -> Agreement:
@@ -27,10 +28,9 @@ def compare(local: bytes, leader: memoryview, offset: int, *, compacted: bool) -
     """
     if local and bytes(leader[: len(local)]) == local[: len(leader)]:
         shorter = local if len(local) <= len(leader) else leader
-        last = offset
-        for entry in iter_entries(shorter):
-            last = entry.offset + 1
-        return Agreement(last, False)
+        ends = [entry.offset + 1 for entry in iter_entries(shorter)]
+        last = ends[-1] if ends else offset
+        return Agreement(last, False, last)
     return (_compare_messages if compacted else _compare_entries)(local, leader, offset)
 
 
@@ -38,9 +38,9 @@ def _compare_entries(local: bytes, leader: memoryview, offset: int) -> Agreement
     verified = offset
     for mine, its in zip(iter_entries(local), iter_entries(leader), strict=False):
         if _bytes_of(local, mine) != _bytes_of(leader, its):
-            return Agreement(verified, True)
+            return Agreement(verified, True, verified)
         verified = mine.offset + 1
-    return Agreement(verified, False)
+    return Agreement(verified, False, verified)
 
 
 def _compare_messages(local: bytes, leader: memoryview, offset: int) -> Agreement:
@@ -48,30 +48,36 @@ def _compare_messages(local: bytes, leader: memoryview, offset: int) -> Agreemen
     counts from the last message on that both have, as what one lacks before it may be a gap, or
     never have been committed; and from the first message of the local entry, which goes whole."""
     (mine, my_end), (its, its_end) = _messages_of(local, offset), _messages_of(leader, offset)
-    verified = offset
-    for at, (_, message) in mine.items():
+    verified = common = offset
+    for at, message in mine.items():
         if at in its:
-            if its[at][1] != message:
-                first = next(first for each, (first, _) in mine.items() if each >= verified)
-                return Agreement(min(first, verified), True)
-            verified = at + 1
-    return Agreement(min(my_end, its_end), False)
+            if its[at].content != message.content:
+                first = next(each.first for at, each in mine.items() if at >= verified)
+                return Agreement(min(first, verified), True, common)
+            verified, common = at + 1, message.last + 1
+    return Agreement(min(my_end, its_end), False, common)
 
 
-def _messages_of(
-    buffer: bytes | memoryview, offset: int
-) -> tuple[dict[int, tuple[int, object]], int]:
-    """By offset the first offset of the entry, and key, value, time and headers; and the end of the
-    entries, which begin at ``offset``. An entry that cannot be read stands for itself."""
-    found: dict[int, tuple[int, object]] = {}
+class _Message(NamedTuple):
+    """``content``: key, value, time and headers, or all bytes of an entry that cannot be read.
+    ``first`` and ``last``: the offsets of its entry."""
+
+    content: object
+    first: int
+    last: int
+
+
+def _messages_of(buffer: bytes | memoryview, offset: int) -> tuple[dict[int, _Message], int]:
+    """The messages by offset, and the end of the entries, which begin at ``offset``."""
+    found: dict[int, _Message] = {}
     for entry in iter_entries(buffer):
-        data = _bytes_of(buffer, entry)
+        data, last = _bytes_of(buffer, entry), entry.offset
         try:
-            messages = list(iter_messages(data))
-            found.update((m.offset, (messages[0].offset, m[1:3] + m[7:])) for m in messages)
+            read = list(iter_messages(data))
+            found.update((m.offset, _Message(m[1:3] + m[7:], read[0].offset, last)) for m in read)
         except KafkaError:
-            found[entry.offset] = offset, data
-        offset = entry.offset + 1
+            found[last] = _Message(data, offset, last)
+        offset = last + 1
     return found, offset
 
 

@@ -61,18 +61,22 @@ ServesLater = Callable[[int], bool]
 
 
 class _Position:
-    """Where a partition's copy stands. ``verifying`` until the local tail has been compared."""
+    """Where a partition's copy stands. ``verifying`` until the local tail has been compared;
+    ``common``: the end of what the leader has too, as the comparison has found."""
 
-    __slots__ = ("lag", "offset", "partition", "retry_at", "verifying")
+    __slots__ = ("common", "lag", "offset", "partition", "retry_at", "verifying")
 
     def __init__(self, partition: Partition) -> None:
-        log = partition.any_log()
         self.partition = partition
-        known = min(partition.high_watermark, log.log_end_offset)
-        self.offset = max(known, log.log_start_offset)
-        self.verifying = self.offset < log.log_end_offset
         self.retry_at = 0.0
         self.lag = 0  # below the leader's high watermark
+        self.move_to(min(partition.high_watermark, partition.any_log().log_end_offset))
+
+    def move_to(self, offset: int) -> None:
+        """Go on at ``offset``, or where the log begins. What is above it is to be compared."""
+        log = self.partition.any_log()
+        self.offset = self.common = max(offset, log.log_start_offset)
+        self.verifying = self.offset < log.log_end_offset
 
     def is_on(self, directories: Collection[str]) -> bool:
         """Whether the log is in one of these data directories (usually there are none)."""
@@ -226,10 +230,13 @@ class ReplicaFetcher(Loop):
     def _read_in(self, position: _Position) -> None:
         """Have another thread read the bytes that will be compared with the answer."""
         log = position.partition.log
-        if log is not None:
-            with contextlib.suppress(OSError):  # the read that follows reports the error
-                size = self._config.replica_fetch_max_bytes
-                cold_reads.read_in(self._runtime, log, position.offset, size)
+        if log is None:
+            return
+        if position.offset < log.log_start_offset:  # retention has deleted some of them
+            position.move_to(log.log_start_offset)
+        with contextlib.suppress(OSError):  # the read that follows reports the error
+            size = self._config.replica_fetch_max_bytes
+            cold_reads.read_in(self._runtime, log, position.offset, size)
 
     def _request(self, asked: dict[TopicPartition, _Position]) -> FetchRequest:
         topics: dict[str, list[FetchPartition]] = {}
@@ -263,7 +270,8 @@ class ReplicaFetcher(Loop):
                 elif len(data):
                     self._append(position, data)
                 position.lag = max(answer.high_watermark - position.offset, 0)
-                position.partition.follow_hw(min(answer.high_watermark, position.offset))
+                known = position.common if position.verifying else position.offset
+                position.partition.follow_hw(min(answer.high_watermark, known))
         except Exception as error:
             position.retry_at = self._clock.monotonic() + self._pause_after(error)
             log = position.partition.log
@@ -302,7 +310,7 @@ class ReplicaFetcher(Loop):
         """Compare the local tail with the leader's bytes, and cut it at the first difference."""
         log = position.partition.any_log()
         if not len(data):  # this is the leader's log end: our entries above it were never committed
-            logger.info("Truncating %s to the leader's end %d", log.directory, position.offset)
+            logger.info("Truncating %s to the leader's end %d", log.name, position.offset)
             self._truncate(position, position.offset)
             return
         # As much as a fetch may return: one of our entries may be longer than all that the leader
@@ -311,12 +319,15 @@ class ReplicaFetcher(Loop):
         local = log.read(position.offset, size).read()
         compacted = log.config.compact
         agreement = compare(local, data, position.offset, compacted=compacted)
-        if agreement.conflict:
-            logger.info(
-                "Truncating %s to %d, where it parts from the leader's log",
-                log.directory, agreement.verified,
-            )  # fmt: skip
-            self._truncate(position, agreement.verified)
+        if agreement.common > position.offset:
+            position.common = agreement.common
+        is_whole = agreement.verified >= log.log_end_offset or not local
+        if agreement.conflict or (is_whole and position.common < log.log_end_offset):
+            # What the leader lacks at our end it has cleaned, or never had. In the first case it
+            # has a later value for the key: dropping it loses nothing.
+            parted = min(agreement.verified, position.common)
+            logger.info("Truncating %s to %d, where it parts from the leader", log.name, parted)
+            self._truncate(position, parted)
             return
         if agreement.verified == position.offset:
             raise KafkaError(
@@ -330,14 +341,10 @@ class ReplicaFetcher(Loop):
         self._go_on_behind_the_cut(position)
 
     def _go_on_behind_the_cut(self, position: _Position) -> None:
-        """Also lower the high watermark: this replica may become leader."""
-        position.offset, position.verifying = position.partition.any_log().log_end_offset, False
+        """Also lower the high watermark: this replica may become leader. And write the recovery
+        point: recovery after a crash must check what is appended there later."""
+        position.move_to(position.partition.any_log().log_end_offset)
         position.partition.follow_hw(position.partition.high_watermark)
-        self._checkpoint()
-
-    def _checkpoint(self) -> None:
-        """Write the recovery point of a log that was cut: recovery after a crash must check what is
-        appended there later."""
         self._disk_failed(self._log_manager.checkpoint_recovery_points())
 
     def _handle_offset_out_of_range(self, key: TopicPartition, position: _Position) -> None:
@@ -372,8 +379,7 @@ class ReplicaFetcher(Loop):
             finally:  # on a full disk the log is empty, and begins where it did
                 self._go_on_behind_the_cut(position)
             return
-        position.offset = max(position.offset, earliest)
-        position.verifying = position.offset < log.log_end_offset
+        position.move_to(max(position.offset, earliest))
 
     def _leader_offset(self, key: TopicPartition, time: int) -> int:
         request = OffsetsRequest(

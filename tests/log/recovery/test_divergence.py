@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.log.recovery.divergence import Agreement, compare
+from kafka08.log.recovery.divergence import compare
 from kafka08.message.batch import encode_batch, header_of
 from kafka08.message.compression import compress
 from kafka08.message.entry import encode_entry
@@ -19,8 +19,18 @@ ABC = entries((5, "a"), (6, "b"), (7, "c"))
 SIZE = len(ABC) // 3
 
 
-def check(local: bytes, leader: bytes, offset: int = 5, *, compacted: bool = False) -> Agreement:
-    return compare(local, memoryview(leader), offset, compacted=compacted)
+def check(
+    local: bytes, leader: bytes, offset: int = 5, *, compacted: bool = False
+) -> tuple[int, bool]:
+    """What is verified, and whether the rest is in conflict."""
+    agreement = compare(local, memoryview(leader), offset, compacted=compacted)
+    if not compacted:
+        assert agreement.common == agreement.verified
+    return agreement[:2]
+
+
+def common(local: bytes, leader: bytes) -> int:
+    return compare(local, memoryview(leader), 5, compacted=True).common
 
 
 @pytest.mark.parametrize("compacted", [False, True])
@@ -112,3 +122,12 @@ def test_a_wrapper_that_one_side_has_cleaned_is_no_conflict() -> None:
     assert check(shorter, whole, compacted=True) == (8, False)
     assert check(whole, wrapped((5, "X"), (7, "c")), compacted=True) == (5, True)
     assert check(whole, encode_entry(None, b"?", 7, 2), compacted=True) == (5, True)
+
+
+def test_the_end_of_what_both_have() -> None:
+    assert common(ABC, ABC[: 2 * SIZE]) == 7
+    assert common(ABC, entries((6, "b"), (9, "z"))) == 7
+    assert common(ABC, entries((5, "a"), (7, "X"))) == 6
+    assert common(ABC, entries((9, "z"))) == common(ABC, b"") == common(b"", ABC) == 5
+    # an entry that has a message of the leader is the leader's
+    assert common(wrapped((5, "a"), (6, "b"), (7, "c")), entries((6, "b"), (9, "z"))) == 8

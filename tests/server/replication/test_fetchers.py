@@ -13,6 +13,7 @@ import pytest
 
 from kafka08.common import Broker, TopicPartition
 from kafka08.log.disk import DiskFailure, is_full
+from kafka08.message.entry import encode_entry
 from kafka08.protocol.schemas import FetchPartition, FetchRequest, FetchTopic, OffsetsRequest
 from kafka08.server.quotas.replication import ReplicationQuota
 from kafka08.server.replication.fetchers import Following, ReplicaFetcher, ReplicaFetcherManager
@@ -453,6 +454,75 @@ def test_comparing_goes_on_where_a_fetch_ended(make_pair: Make) -> None:
     assert pair.log.log_end_offset == 5  # cut at X
     pair.steps(1)
     assert pair.same()
+
+
+def entries(*items: tuple[int, str]) -> bytes:
+    return b"".join([encode_entry(b"k", text.encode(), offset) for offset, text in items])
+
+
+@pytest.fixture
+def compacted(make_pair: Make) -> LeaderAndFollower:
+    """The leader has cleaned its offsets 1 to 4."""
+    pair = make_pair(replica_fetch_max_bytes=100, message_max_bytes=100)
+    pair.leader.topic_settings["t"] = {"cleanup.policy": "compact"}
+    pair.follower.topic_settings["t"] = {"cleanup.policy": "compact"}
+    pair.leader.lead(replicas=[ME, PEER], isr=[ME])
+    leading = pair.leader.replicas.partitions[T]
+    leading.any_log().append(entries((0, "a"), (5, "f")), assign_offsets=False)
+    leading.maybe_increment_leader_hw()
+    return pair
+
+
+def test_a_tail_that_the_leader_has_cleaned_or_never_had_is_cut(
+    compacted: LeaderAndFollower,
+) -> None:
+    """Nothing tells which: else it stayed, below the high watermark, on this replica alone."""
+    compacted.alone(*(entries((0, text)) for text in ("a", "X" * 60, "Y" * 60)))
+    compacted.follow()
+    ends = []
+    for _ in range(4):
+        compacted.steps(1)
+        ends.append((compacted.log.log_end_offset, compacted.copy.high_watermark))
+    assert ends == [(3, 1), (3, 1), (1, 1), (6, 6)]
+    assert compacted.asked() == [0, 1, 2, 1]
+    assert compacted.same()
+
+
+def test_what_the_leader_has_cleaned_before_a_common_message_is_kept(
+    compacted: LeaderAndFollower,
+) -> None:
+    """It was committed, and what comes behind it may be needed here before it is copied again."""
+    compacted.alone(*(entries((0, text)) for text in "abcdef"))
+    compacted.follow()
+    compacted.steps(3)
+    assert compacted.truncated == 0
+    assert [text for _, text in everything(compacted.log)] == list("abcdef")
+    assert compacted.copy.high_watermark == 6
+
+
+def test_a_gap_at_the_end_of_the_log_is_cut(pair: LeaderAndFollower) -> None:
+    """A wrapper goes as a whole: nothing can be compared then."""
+    pair.leader.append("x")
+    pair.alone(wrapper(message_set("a", "b"), 1))
+    pair.log.truncate_to(1)
+    assert pair.log.size == 0
+    pair.follow()
+    pair.steps(2)
+    assert pair.same()
+
+
+def test_retention_may_delete_what_is_to_be_compared(pair: LeaderAndFollower) -> None:
+    for data in (message_set("a"), message_set("b")):
+        pair.leader.produce(("t", 0, data))
+    pair.alone(message_set("a"), message_set("b"))
+    pair.follow()
+    pair.log.config = pair.log.config.replace(retention_bytes=0)
+    assert pair.log.delete_old_segments() == 1
+    pair.steps(1)
+    pair.leader.append("c")
+    pair.steps(1)
+    assert pair.asked() == [2, 2]
+    assert everything(pair.log) == [(2, "c")]
 
 
 # Deleted records
