@@ -21,7 +21,6 @@ from tests.simulation.sessions import SimulatedSessions
 
 PORT = 9092
 _PAUSE_SECONDS = 0.1
-_REFRESH = 0.02
 _METADATA_VERSION = 7
 """The first with leader epochs."""
 _LEGACY_METADATA_VERSION = 0
@@ -51,6 +50,8 @@ class WireClient:
 
     timeout_ms = 3_000
     """Of connecting, and of each wait for an answer."""
+    refresh = 0.02
+    """So often it asks for the leaders again although all is well."""
 
     def __init__(self, seat: Seat) -> None:
         self.stopping = False
@@ -143,7 +144,7 @@ class WireClient:
         while not self.stopping or self.is_open:
             try:
                 # Brokers that have just started may not know of all partitions.
-                if not self._knows_all or self.rng.random() < _REFRESH:
+                if not self._knows_all or self.rng.random() < self.refresh:
                     self._find_leaders()
                 if self.leaders:
                     self.work()

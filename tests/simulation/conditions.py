@@ -37,11 +37,12 @@ ALL = tuple(name for name, fault in FAULTS.items() for _ in range(fault.weight))
 class Conditions(NamedTuple):
     """``faults``: the names of the kinds, each as often as it is to come among the others.
     ``settings``: of all brokers. ``rests_every``: after so many faults they end, until all is as it
-    was promised; 0: only after the last one."""
+    was promised; 0: only after the last one. ``loads``: clients that are there in any case."""
 
     faults: tuple[str, ...] = ALL
     settings: Mapping[str, str] = MappingProxyType({})
     rests_every: int = 0
+    loads: tuple[str, ...] = ()
 
 
 def draw(seed: int) -> Conditions:
@@ -53,9 +54,14 @@ def draw(seed: int) -> Conditions:
     return Conditions(_mix(rng), settings, rng.choice(_RESTS))
 
 
-def aimed(seed: int, names: Collection[str]) -> Conditions:
-    """Those of the seed, but of all faults these alone, and those that heal."""
-    return draw(seed)._replace(faults=_only(names))
+def aimed(
+    seed: int, names: Collection[str], settings: Mapping[str, str], loads: tuple[str, ...]
+) -> Conditions:
+    """Those of the seed with these ``settings`` and ``loads``, but of all faults these alone, and
+    those that heal."""
+    drawn = draw(seed)
+    merged = {**drawn.settings, **settings}
+    return drawn._replace(faults=_only(names), settings=merged, loads=loads)
 
 
 def synced(seed: int) -> Mapping[str, str]:
@@ -67,12 +73,13 @@ def _mix(rng: Random) -> tuple[str, ...]:
     if rng.random() >= _MIXED:
         return ALL
     chance = rng.choice(_KEPT)
-    return _only({name for name in FAULTS if rng.random() < chance})
+    return _only({name for name in FAULTS if rng.random() < chance and FAULTS[name].weight})
 
 
 def _only(kept: Collection[str]) -> tuple[str, ...]:
     """These, and as much healing among them as among all kinds, about."""
-    harm = [name for name in ALL if name in kept and name not in _HEALING] * _TIMES
+    chosen = {name: max(FAULTS[name].weight, 1) for name in FAULTS if name in kept}
+    harm = [name for name in chosen if name not in _HEALING for _ in range(chosen[name] * _TIMES)]
     share = len(harm) / sum(name not in _HEALING for name in ALL)
     healing = [[name] * max(round(share * ALL.count(name)), 1) for name in _HEALING]
     return (*harm, *chain(*healing))

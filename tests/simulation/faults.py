@@ -20,6 +20,7 @@ _AT_A_MOMENT = 0.4
 _MOST_MOMENTS = 30
 _LONGEST_SECONDS = (1, 4, 15)
 _LOST_SECONDS = (20, 50)
+_BLIND_SECONDS = 3
 
 
 class Scene(NamedTuple):
@@ -31,8 +32,8 @@ class Scene(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """``weight``: how often it is drawn, 0 while the checks of a run do not know its effects.
-    ``strike`` begins it; it must not wait."""
+    """``weight``: how often it is drawn, 0 while it comes only in runs with an aim. ``strike``
+    begins it; it must not wait."""
 
     weight: int
     strike: Callable[[Scene], object]
@@ -120,6 +121,19 @@ def _roll(scene: Scene) -> None:
     scene.world.rolling.begin(scene.world.staying)
 
 
+def _bounce(scene: Scene) -> None:
+    """The process dies and is started at once, while the controller stands still: it sees nothing
+    but the new one."""
+    world, broker, after = scene.world, scene.broker, scene.world.scheduler.after
+    controller = world.controller
+    if controller is not None and controller is not broker:
+        controller.pause()
+        after(_BLIND_SECONDS * SECOND, controller.resume)
+    broker.kill()
+    world.sessions.ensemble.expire_all(broker.host)
+    after(SECOND // 10, partial(_start, scene))
+
+
 def _power_cut(scene: Scene) -> None:
     """If nothing acknowledged is lost, or others have it; else the process dies alone."""
     if scene.world.durability.may_lose(scene.broker):
@@ -178,6 +192,11 @@ def _others(scene: Scene) -> list[str]:
 
 def _cut(scene: Scene) -> None:
     scene.world.network.cut_one()
+
+
+def _reset(scene: Scene) -> None:
+    """All connections of the broker, but those to ZooKeeper."""
+    scene.world.network.cut_all(scene.broker.host)
 
 
 def _part_ways(scene: Scene, *ways: tuple[str, str]) -> None:
@@ -317,12 +336,14 @@ FAULTS = {
     "kill at a change": Fault(3, _kill_at_a_change),
     "restart": Fault(1, _restart),
     "rolling restart": Fault(1, _roll),
+    "bounce": Fault(0, _bounce),
     "power cut": Fault(2, _power_cut),
     "blackout": Fault(0, _black_out),
     "kill all": Fault(1, _kill_all),
     "pause": Fault(2, _pause),
     "leave": Fault(0, _leave),
     "cut": Fault(2, _cut),
+    "reset": Fault(0, _reset),
     "part": Fault(2, _part),
     "silence": Fault(1, _silence),
     "isolate": Fault(1, _isolate),

@@ -57,12 +57,12 @@ LOADS = {
 ALWAYS = ("producer", "consumer")
 
 
-def drawn(world: SimulatedWorld) -> list[str]:
-    """The names of some loads, as the seed picks them."""
+def drawn(world: SimulatedWorld, wanted: Collection[str] = ()) -> list[str]:
+    """The names of some loads, as the seed picks them, and of those that are ``wanted``."""
     rng = world.scheduler.rng
     names: list[str] = []
     for name, load in LOADS.items():
-        is_drawn = rng.random() < load.chance
+        is_drawn = rng.random() < load.chance or name in wanted
         if is_drawn and load.needs in ("", *names) and (load.legacy or world.is_of_today):
             names.append(name)
     return names

@@ -15,10 +15,10 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, MappingProxyType, ModuleType
 from typing import NamedTuple
 
 from tests.simulation.mutation_table import MutationTable, Row, row_of, said
@@ -28,12 +28,15 @@ ROOT = Path(__file__).parents[2]
 
 class Mutation(NamedTuple):
     """In ``module`` the text ``old``, which it has once, becomes ``new``. ``aim``: the kinds of
-    faults that come in its runs; without it those that the seeds draw."""
+    faults that come in its runs, with ``settings`` for all brokers and these ``loads``; without it
+    those that the seeds draw."""
 
     module: str
     old: str
     new: str
     aim: tuple[str, ...] = ()
+    settings: Mapping[str, str] = MappingProxyType({})
+    loads: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -56,6 +59,10 @@ _FETCHERS = "kafka08.server.replication.fetchers"
 _ROLES = "kafka08.server.replication.roles"
 _REPLICAS = "kafka08.server.storage.replica_manager"
 _LOG = "kafka08.log.log"
+
+# As in ``conditions``, which is not imported before the fault is planted.
+_SYNCED = {"log.flush.interval.messages": "1"}
+_INDEXED = {"log.index.interval.bytes": "100"}
 
 MUTATIONS = {
     # Acknowledgements and the high watermark
@@ -86,7 +93,7 @@ MUTATIONS = {
     ),
     "follower-takes-the-leaders-high-watermark": Mutation(
         _FETCHERS,
-        "position.partition.follow_hw(min(answer.high_watermark, position.offset))",
+        "position.partition.follow_hw(min(answer.high_watermark, known))",
         "position.partition.high_watermark = answer.high_watermark",
     ),
     # The isr
@@ -120,19 +127,20 @@ MUTATIONS = {
     # Followers
     "follower-keeps-its-tail": Mutation(
         _FETCHERS,
-        "        known = min(partition.high_watermark, log.log_end_offset)\n",
-        "        known = log.log_end_offset\n",
+        "self.move_to(min(partition.high_watermark, partition.any_log().log_end_offset))",
+        "self.move_to(partition.any_log().log_end_offset)",
     ),
     "follower-skips-the-truncation": Mutation(
         _FETCHERS,
-        "            self._truncate(position, agreement.verified)\n",
+        "            self._truncate(position, parted)\n",
         "            position.offset, position.verifying = log.log_end_offset, False\n",
     ),
     "follower-takes-answers-of-a-former-leader": Mutation(
         _FETCHERS,
         "return self._positions.get(key) is position and position.partition.log is not None",
         "return position.partition.log is not None",
-        ("rolling restart", "slow link"),
+        ("slow link", "restart"),
+        loads=("admin", "leader-acks"),
     ),
     "leader-goes-on-to-follow": Mutation(
         _ROLES,
@@ -153,9 +161,10 @@ MUTATIONS = {
     ),
     "trust-an-index-past-a-power-cut": Mutation(
         "kafka08.log.recovery.recovery",
-        "    indexes.write(segment, walk.newest)\n",
-        "",
-        ("power cut", "kill", "slow link"),
+        "segment.file.fd, 0, size, check_crc=True",
+        "segment.file.fd, segment.index.last_position, size, check_crc=True",
+        ("power cut", "slow sync", "kill"),
+        _INDEXED,
     ),
     "skip-the-sync-of-new-names": Mutation(
         _LOG,
@@ -166,7 +175,9 @@ MUTATIONS = {
         "kafka08.log.directory",
         '    os.replace(path + ".tmp", path)\n    sync_directory(os.path.dirname(path) or ".")\n',
         '    os.replace(path + ".tmp", path)\n',
-        ("power cut",),
+        ("kill all", "drift", "slow sync"),
+        _SYNCED,
+        ("admin",),
     ),
     "skip-the-sync-of-a-log": Mutation(
         _LOG,
@@ -186,6 +197,8 @@ MUTATIONS = {
         "            self.producers.truncate_to(",
         "            self.producers.truncate_to(",
         ("kill", "slow link", "power cut"),
+        _SYNCED,
+        ("leader-acks",),
     ),
     # Elections
     "elect-from-outside-the-isr": Mutation(
@@ -227,13 +240,13 @@ MUTATIONS = {
         _ACTIVE,
         "if i in known and current[i] != known[i]}",
         "if i in known and current[i] is None}",
-        ("rolling restart", "pause"),
+        ("bounce", "restart"),
     ),
     "controller-does-not-send-again": Mutation(
         "kafka08.controller.channels",
         "                self._stopping.wait(RETRY_SECONDS)\n        return None\n",
         "                return None\n        return None\n",
-        ("cut", "expire"),
+        ("reset", "restart"),
     ),
     "nobody-watches-the-controller": Mutation(
         "kafka08.controller.controller",
@@ -264,9 +277,10 @@ MUTATIONS = {
     ),
     "topic-deleted-before-its-logs": Mutation(
         "kafka08.controller.deletion",
-        "        if states <= {ReplicaState.DELETION_SUCCESSFUL}:\n",
-        "        if states <= {ReplicaState.DELETION_SUCCESSFUL, ReplicaState.DELETION_STARTED}:\n",
-        ("kill", "silence"),
+        "                self._started(failed), ReplicaState.DELETION_INELIGIBLE\n",
+        "                self._started(failed), ReplicaState.DELETION_SUCCESSFUL\n",
+        ("pause", "kill"),
+        loads=("admin",),
     ),
     # Groups
     "heartbeat-of-an-old-generation": Mutation(
@@ -280,18 +294,19 @@ MUTATIONS = {
         "        return NO_ERROR, base\n",
         ("kill", "slow link"),
     ),
-    "offsets-of-a-former-leadership-are-kept": Mutation(
+    "offsets-are-loaded-to-the-known-high-watermark": Mutation(
         "kafka08.server.groups.offset_manager",
-        "        self._cache.pop(number, None)\n",
-        "",
-        ("kill", "slow link", "expire"),
+        "        end = max(partition.high_watermark, partition.leadership_start)\n",
+        "        end = partition.high_watermark\n",
+        ("kill", "slow link"),
     ),
     # Sessions
     "forget-the-fence": Mutation(
         _REPLICAS,
         "        if self.fenced and not partition.is_safe_without_zookeeper(acks):\n",
         "        if self.fenced and acks > 1:\n",
-        ("lose the session", "kill"),
+        ("lose the session",),
+        loads=("leader-acks",),
     ),
     "broker-does-not-register-again": Mutation(
         "kafka08.server.cluster_view.healthcheck",
@@ -369,7 +384,7 @@ def _search(row: Row, runs: int) -> Row:
 
     logging.disable(logging.CRITICAL)
     for _ in range(runs):
-        drawn = conditions.aimed(row.seed, mutation.aim) if mutation.aim else None
+        drawn = conditions.aimed(row.seed, *mutation[3:]) if mutation.aim else None
         trial = attempt(plans.draw(row.seed), drawn=drawn)
         spent = row.spent + sum(trial.faults.values())
         if trial.failure:

@@ -335,6 +335,13 @@ class SimulatedNetwork:
             self.scheduler.note(f"{chosen.there.name} is cut", "network")
             chosen.cut()
 
+    def cut_all(self, host: str) -> None:
+        """Cut each connection of a host, as when its network is started again."""
+        for each in self._live:
+            if not each.is_over and any(end.name == host for end in each.ends):
+                self.scheduler.note(f"{each.there.name} is cut", "network")
+                each.cut()
+
     def died(self, runtime: SimulatedRuntime, *, silently: bool = False) -> None:
         """A process has died. The system resets its connections; if the machine has died with it,
         ``silently``, the others do not hear of it until they have sent something and waited."""

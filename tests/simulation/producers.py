@@ -116,9 +116,10 @@ class WireProducer(WireClient):
 
 class LeaderAcksProducer(WireProducer):
     """With acks 1. A leader of followers that has long been without a session acknowledges nothing
-    for it: another one may have been elected."""
+    for it: another one may have been elected. It stays with a leader until that one fails."""
 
     acks = 1
+    refresh = 0.0
 
     def send(self, partition: int, data: bytes) -> ProducePartitionResponse:
         leader = self.leaders[partition]

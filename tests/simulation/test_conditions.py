@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.simulation import plan
-from tests.simulation.conditions import ALL, LONE, SYNCED, Conditions, draw
+from tests.simulation.conditions import ALL, LONE, SYNCED, Conditions, aimed, draw
 from tests.simulation.faults import FAULTS
 from tests.simulation.run import SimulatedRun
 
@@ -33,6 +33,14 @@ def test_a_kind_that_comes_keeps_its_weight() -> None:
         harm = {name: faults.count(name) for name in faults if name not in ("calm", "start")}
         assert len({count / FAULTS[name].weight for name, count in harm.items()}) <= 1
         assert 0.2 < (len(faults) - sum(harm.values())) / sum(harm.values()) < 0.5
+
+
+def test_runs_with_an_aim_have_few_faults_and_what_it_needs() -> None:
+    for seed in range(20):
+        found = aimed(seed, ("kill", "cut"), SYNCED, ("admin",))
+        assert set(found.faults) == {"kill", "cut", "calm", "start"}
+        assert found.settings == {**draw(seed).settings, **SYNCED}
+        assert (found.loads, found.rests_every) == (("admin",), draw(seed).rests_every)
 
 
 @pytest.mark.parametrize("rests_every", [0, 2])

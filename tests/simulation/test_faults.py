@@ -44,6 +44,25 @@ def test_all_of_them(world: SimulatedWorld) -> None:
         assert sum(each.is_gone for each in world.brokers.values()) == 1
 
 
+def test_a_controller_that_stands_still_sees_the_new_process_only(world: SimulatedWorld) -> None:
+    with world:
+        begin(world)
+        controller = world.controller
+        assert controller is not None
+        other = next(each for each in world.staying if each is not controller)
+        path = f"/brokers/ids/{other.id}"
+        nodes = world.sessions.ensemble.tree.nodes
+        before = nodes[path].stat().czxid
+        FAULTS["bounce"].strike(Scene(world, other, Random(1)))
+
+        def is_back() -> bool:
+            return path in nodes and nodes[path].stat().czxid > before
+
+        world.scheduler.run(is_back, seconds=2.9)
+        assert world.controller is controller
+        settle(world)
+
+
 def test_a_third_of_them_hit_at_a_moment(world: SimulatedWorld) -> None:
     with world:
         begin(world)

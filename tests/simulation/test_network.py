@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -170,6 +171,29 @@ def test_a_cut_comes_in_the_middle_of_what_is_under_way() -> None:
         hosts.scheduler.run_for(1)
         lengths.add(len(got))
     assert min(lengths) == 0 and max(lengths) == 100 and len(lengths) > 4
+
+
+def test_all_connections_of_a_host_are_cut() -> None:
+    def serve(sock: SimulatedSocket) -> None:
+        with suppress(ConnectionResetError):
+            echo(sock)
+
+    hosts = TwoHosts(1, serve)
+
+    def talk() -> None:
+        first, second = hosts.connect(), hosts.connect()
+        hosts.network.cut_all("elsewhere")
+        first.sendall(b"1")
+        assert first.recv(1) == b"1"
+        hosts.network.cut_all(hosts.server.name)
+        for sock in (first, second):
+            with pytest.raises(OSError):
+                sock.recv(1)
+        third = hosts.connect()
+        third.sendall(b"3")
+        assert third.recv(1) == b"3"
+
+    hosts.run(talk)
 
 
 def test_a_slow_reader_makes_the_sender_wait() -> None:

@@ -15,6 +15,7 @@ FOUND = {
     "a gap after the lost end of a segment": (271128000040, None, plan.FAULTS),
     "a compacted log that was cut too late": (271130000063, 2, 15),
     "a cut within an entry of a compacted log": (667622000004, None, plan.FAULTS),
+    "a tail where the leader has cleaned": (211616000004, 5, plan.FAULTS),
 }
 
 

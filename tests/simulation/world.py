@@ -35,6 +35,7 @@ from tests.simulation.rolling import RollingRestart
 from tests.simulation.runtime import SimulatedClock, SimulatedRuntime
 from tests.simulation.scheduler import Scheduler, Trace
 from tests.simulation.sessions import SimulatedSessions
+from zk import znodes
 
 SETTINGS = {
     "controlled.shutdown.retry.backoff.ms": "100",
@@ -155,6 +156,14 @@ class SimulatedWorld:
     def staying(self) -> list[SimulatedBroker]:
         """The brokers that have not left for good."""
         return [each for each in self.brokers.values() if not each.is_gone]
+
+    @property
+    def controller(self) -> SimulatedBroker | None:
+        """The broker that is the controller, by ZooKeeper."""
+        data = self.sessions.data(znodes.CONTROLLER)
+        if data is None:
+            return None
+        return self.brokers[znodes.decode_controller(znodes.CONTROLLER, data).broker_id]
 
     @property
     def client_hosts(self) -> list[str]:

@@ -39,7 +39,8 @@ OF_THE_SESSION = -1
 """The owner in a MakeOp: the session that asks for it."""
 
 DEFAULT_TIMING = Timing()
-_SEEN_SECONDS = 6.0
+_NOTICED_SECONDS = 6.0
+"""The timeout of a session: who is not answered for so long knows that it is cut off."""
 
 
 class EnsembleSession:
@@ -118,7 +119,7 @@ class Ensemble:
         any more; 0 if it has one, or never had."""
         if host not in self._last_ends:
             return 0.0
-        seen = self._last_changes.get(host, 0.0) + _SEEN_SECONDS
+        seen = self._last_changes.get(host, 0.0) + _NOTICED_SECONDS
         return max(self.world.schedule.now() - max(self._last_ends[host], seen), 0.0)
 
     def touch(self, number: int) -> None:
@@ -187,6 +188,11 @@ class Ensemble:
         """End a session now, as if it had not been heard of. Nothing without a leader."""
         if self.leader is not None and number in self.sessions:
             self._end(number)
+
+    def expire_all(self, host: str) -> None:
+        """End the sessions of a host now."""
+        for number in [each.number for each in self.sessions.values() if each.host == host]:
+            self.expire(number)
 
     def delete(self, path: str) -> None:
         """A node, now, as somebody else does it. Nothing without it, or without a leader."""
