@@ -3,8 +3,8 @@
 `--quick` is one round of short cells (under five minutes); `--json FILE` also keeps the numbers;
 `--table FILE` puts them between the markers of a document.
 Without the original only ours is measured. A cell's number is the median of its rounds. Two starts
-of one build differ by some percent from start to end, so with `--before` each round has starts of
-its own. A JVM gets faster with time, so the original is started once.
+of one build differ by some percent from start to end, so each round has starts of its own if the
+original is not measured. With it there is one start: a JVM gets faster with time.
 """
 
 from __future__ import annotations

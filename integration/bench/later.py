@@ -293,11 +293,11 @@ def run(effort: Effort, only: str, directory: Path, other: str) -> list[Row]:
         ports[modern.VERSION] = theirs.tls_port
     bench = Bench(effort, secure.Ends(authority.path, ports))
     for number in range(effort.rounds):
-        for broker in brokers.values():
-            if number and other == "before":  # see integration.bench
-                broker.stop()
-                broker.start()
-            if not number or other == "before":
+        if not number or other == "before":  # as in integration.bench
+            for broker in brokers.values():
+                if number:
+                    broker.stop()
+                    broker.start()
                 bench.warm(broker)
         for name, cell in cells(bench).items():
             if only not in name:
