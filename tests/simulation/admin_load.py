@@ -126,7 +126,8 @@ class Admin(WireClient):
         hosts = {each.node_id: each.host for each in response.brokers}
         for part in response.topics[0].partitions:
             if part.leader in hosts:
-                data = memoryview(bytearray(encode_set([(key_of(b"x"), b"x")] * 10)))
+                values = [b"%d" % self.rng.getrandbits(30) for _ in range(10)]
+                data = memoryview(bytearray(encode_set([(key_of(x), x) for x in values])))
                 sent = [ProduceTopic(topic, [ProducePartition(part.partition, data)])]
                 self.call(hosts[part.leader], ProduceRequest(-1, _WAIT_MS, sent), 0)
 

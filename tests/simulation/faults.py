@@ -217,11 +217,23 @@ def _silence(scene: Scene) -> None:
 
 
 def _isolate(scene: Scene) -> None:
-    """For some seconds nothing arrives at the broker, or of it, also for ZooKeeper."""
-    others = _others(scene)
-    _part_ways(scene, *((scene.broker.host, other) for other in others))
-    _part_ways(scene, *((other, scene.broker.host) for other in others))
-    _cut_from_zookeeper(scene)
+    """For some seconds nothing arrives at the broker, or of it, also for ZooKeeper. Its connections
+    may end with it: what is under way does not arrive later."""
+    network, ensemble = scene.world.network, scene.world.sessions.ensemble
+    host = scene.broker.host
+    if scene.rng.random() < 0.5:
+        network.cut_all(host)
+    ways = [way for other in _others(scene) for way in ((host, other), (other, host))]
+    for way in ways:
+        network.partition(*way)
+    ensemble.cut(host)
+
+    def rejoin() -> None:
+        for way in ways:
+            network.heal(*way)
+        ensemble.heal(host)
+
+    _for_a_time(scene, rejoin)
 
 
 def _slow_down(scene: Scene) -> None:

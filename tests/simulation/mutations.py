@@ -139,8 +139,8 @@ MUTATIONS = {
         _FETCHERS,
         "return self._positions.get(key) is position and position.partition.log is not None",
         "return position.partition.log is not None",
-        ("slow link", "restart"),
-        loads=("admin", "leader-acks"),
+        ("slow link", "broken disk"),
+        loads=("leader-acks",),
     ),
     "leader-goes-on-to-follow": Mutation(
         _ROLES,
@@ -196,7 +196,7 @@ MUTATIONS = {
         "            self.recovery_point = min(offset, self.recovery_point)\n"
         "            self.producers.truncate_to(",
         "            self.producers.truncate_to(",
-        ("kill", "slow link", "power cut"),
+        ("restart", "slow link", "kill all"),
         _SYNCED,
         ("leader-acks",),
     ),
@@ -279,7 +279,7 @@ MUTATIONS = {
         "kafka08.controller.deletion",
         "                self._started(failed), ReplicaState.DELETION_INELIGIBLE\n",
         "                self._started(failed), ReplicaState.DELETION_SUCCESSFUL\n",
-        ("pause", "kill"),
+        ("isolate",),
         loads=("admin",),
     ),
     # Groups
