@@ -73,7 +73,7 @@ class _Position:
         self.move_to(min(partition.high_watermark, partition.any_log().log_end_offset))
 
     def move_to(self, offset: int) -> None:
-        """Go on at ``offset``, or where the log begins. What is above it is to be compared."""
+        """Go on at ``offset``, or where the log begins. Entries above it are to be compared."""
         log = self.partition.any_log()
         self.offset = self.common = max(offset, log.log_start_offset)
         self.verifying = self.offset < log.log_end_offset
@@ -323,8 +323,8 @@ class ReplicaFetcher(Loop):
             position.common = agreement.common
         is_whole = agreement.verified >= log.log_end_offset or not local
         if agreement.conflict or (is_whole and position.common < log.log_end_offset):
-            # What the leader lacks at our end it has cleaned, or never had. In the first case it
-            # has a later value for the key: dropping it loses nothing.
+            # The leader has cleaned these entries at our end, or never had them. In the first case
+            # it has later values for the keys: dropping them loses nothing.
             parted = min(agreement.verified, position.common)
             logger.info("Truncating %s to %d, where it parts from the leader", log.name, parted)
             self._truncate(position, parted)

@@ -22,7 +22,7 @@ SIZE = len(ABC) // 3
 def check(
     local: bytes, leader: bytes, offset: int = 5, *, compacted: bool = False
 ) -> tuple[int, bool]:
-    """What is verified, and whether the rest is in conflict."""
+    """The end of the verified part, and whether the rest is in conflict."""
     agreement = compare(local, memoryview(leader), offset, compacted=compacted)
     if not compacted:
         assert agreement.common == agreement.verified
