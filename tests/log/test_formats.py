@@ -152,10 +152,10 @@ def test_replicas_that_were_cleaned_differently_agree():
     full = batch([(b"a", b"1", 0, []), (b"b", b"2", 0, [])], 4)
     less = batch([(b"b", b"2", 0, [])], 4, deltas=[1], last_delta=1)
     other = batch([(b"b", b"3", 0, [])], 4, deltas=[1], last_delta=1)
-    assert compare(full, memoryview(less), 4, compacted=True) == (6, False, 6)
-    assert compare(full, memoryview(other), 4, compacted=True) == (4, True, 4)
-    assert compare(full, memoryview(less), 4, compacted=False) == (4, True, 4)
-    assert compare(full + full[:9], memoryview(full), 4, compacted=False) == (6, False, 6)
+    assert compare(full, memoryview(less), 4, 4, compacted=True) == (6, False, 6)
+    assert compare(full, memoryview(other), 4, 4, compacted=True) == (4, True, 4)
+    assert compare(full, memoryview(less), 4, 4, compacted=False) == (4, True, 4)
+    assert compare(full + full[:9], memoryview(full), 4, 4, compacted=False) == (6, False, 6)
 
 
 def cleaned(tmp_path: Path, log: Log, **changes) -> bytes:

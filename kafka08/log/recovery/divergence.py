@@ -12,26 +12,42 @@ from kafka08.message.sets import iter_messages
 
 class Agreement(NamedTuple):
     """``verified``: all entries below this offset agree. ``conflict``: an entry from there on
-    differs. ``common``: the end of the last local entry that the leader has too."""
+    differs. ``common``: the end of the last local entry that the leader has too, as far as known."""
 
     verified: int
     conflict: bool
     common: int
 
+    def cut_at(self, end: int, *, is_over: bool) -> int | None:
+        """Where a log with this ``end`` is to be cut, None: go on from ``verified``. ``is_over``:
+        one side has nothing from there on.
 
-def compare(local: bytes, leader: memoryview, offset: int, *, compacted: bool) -> Agreement:
-    """Compare local entries from ``offset`` on with the leader's from the same offset.
+        What the leader lacks at our end it has cleaned, or never had. In the first case it has
+        later values for the keys: to drop it loses nothing.
+        """
+        is_over = is_over or self.verified >= end
+        if self.conflict or (is_over and self.common < end):
+            return min(self.verified, self.common)
+        return None
+
+
+def compare(
+    local: bytes, leader: memoryview, offset: int, common: int, *, compacted: bool
+) -> Agreement:
+    """Compare local entries from ``offset`` on with the leader's from the same offset. ``common``:
+    as found in what comes before.
 
     Both may end inside an entry; only entries that both have as a whole are compared. In a
     compacted topic single messages are compared, and one that one side lacks is a gap, not a
     conflict: either side may have been cleaned further.
     """
-    if local and bytes(leader[: len(local)]) == local[: len(leader)]:
+    if bytes(leader[: len(local)]) == local[: len(leader)]:
         shorter = local if len(local) <= len(leader) else leader
         ends = [entry.offset + 1 for entry in iter_entries(shorter)]
-        last = ends[-1] if ends else offset
-        return Agreement(last, False, last)
-    return (_compare_messages if compacted else _compare_entries)(local, leader, offset)
+        return Agreement(ends[-1], False, ends[-1]) if ends else Agreement(offset, False, common)
+    if compacted:
+        return _compare_messages(local, leader, offset, common)
+    return _compare_entries(local, leader, offset)
 
 
 def _compare_entries(local: bytes, leader: memoryview, offset: int) -> Agreement:
@@ -43,12 +59,12 @@ def _compare_entries(local: bytes, leader: memoryview, offset: int) -> Agreement
     return Agreement(verified, False, verified)
 
 
-def _compare_messages(local: bytes, leader: memoryview, offset: int) -> Agreement:
+def _compare_messages(local: bytes, leader: memoryview, offset: int, common: int) -> Agreement:
     """Entries with different ends can still have different messages at the same offsets. A conflict
     counts from the last message on that both have, as what one lacks before it may be a gap, or
     never have been committed; and from the first message of the local entry, which goes whole."""
     (mine, my_end), (its, its_end) = _messages_of(local, offset), _messages_of(leader, offset)
-    verified = common = offset
+    verified = offset
     for at, message in mine.items():
         if at in its:
             if its[at].content != message.content:

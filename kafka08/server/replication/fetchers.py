@@ -307,25 +307,18 @@ class ReplicaFetcher(Loop):
         position.offset = log.log_end_offset
 
     def _verify(self, position: _Position, data: memoryview) -> None:
-        """Compare the local tail with the leader's bytes, and cut it at the first difference."""
+        """Compare the local tail with the leader's bytes, and cut it at the first difference.
+        Without bytes ``position.offset`` is the leader's log end."""
         log = position.partition.any_log()
-        if not len(data):  # this is the leader's log end: our entries above it were never committed
-            logger.info("Truncating %s to the leader's end %d", log.name, position.offset)
-            self._truncate(position, position.offset)
-            return
         # As much as a fetch may return: one of our entries may be longer than all that the leader
         # has.
         size = max(len(data), self._config.replica_fetch_max_bytes)
         local = log.read(position.offset, size).read()
         compacted = log.config.compact
-        agreement = compare(local, data, position.offset, compacted=compacted)
-        if agreement.common > position.offset:
-            position.common = agreement.common
-        is_whole = agreement.verified >= log.log_end_offset or not local
-        if agreement.conflict or (is_whole and position.common < log.log_end_offset):
-            # The leader has cleaned these entries at our end, or never had them. In the first case
-            # it has later values for the keys: dropping them loses nothing.
-            parted = min(agreement.verified, position.common)
+        agreement = compare(local, data, position.offset, position.common, compacted=compacted)
+        is_over = not (len(data) and local)
+        parted = agreement.cut_at(log.log_end_offset, is_over=is_over)
+        if parted is not None:
             logger.info("Truncating %s to %d, where it parts from the leader", log.name, parted)
             self._truncate(position, parted)
             return
@@ -333,6 +326,7 @@ class ReplicaFetcher(Loop):
             raise KafkaError(
                 f"no whole message in {len(data)} bytes: replica.fetch.max.bytes is too small"
             )
+        position.common = agreement.common
         position.offset = min(agreement.verified, log.log_end_offset)
         position.verifying = position.offset < log.log_end_offset
 

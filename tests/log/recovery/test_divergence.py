@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.log.recovery.divergence import compare
+from kafka08.log.recovery.divergence import Agreement, compare
 from kafka08.message.batch import encode_batch, header_of
 from kafka08.message.compression import compress
 from kafka08.message.entry import encode_entry
@@ -23,14 +23,14 @@ def check(
     local: bytes, leader: bytes, offset: int = 5, *, compacted: bool = False
 ) -> tuple[int, bool]:
     """The end of the verified part, and whether the rest is in conflict."""
-    agreement = compare(local, memoryview(leader), offset, compacted=compacted)
+    agreement = compare(local, memoryview(leader), offset, offset, compacted=compacted)
     if not compacted:
         assert agreement.common == agreement.verified
     return agreement[:2]
 
 
 def common(local: bytes, leader: bytes) -> int:
-    return compare(local, memoryview(leader), 5, compacted=True).common
+    return compare(local, memoryview(leader), 5, 3, compacted=True).common
 
 
 @pytest.mark.parametrize("compacted", [False, True])
@@ -128,6 +128,18 @@ def test_the_end_of_what_both_have() -> None:
     assert common(ABC, ABC[: 2 * SIZE]) == 7
     assert common(ABC, entries((6, "b"), (9, "z"))) == 7
     assert common(ABC, entries((5, "a"), (7, "X"))) == 6
-    assert common(ABC, entries((9, "z"))) == common(ABC, b"") == common(b"", ABC) == 5
+    assert common(ABC, entries((9, "z"))) == common(ABC, b"") == common(b"", ABC) == 3
     # an entry that has a message of the leader is the leader's
     assert common(wrapped((5, "a"), (6, "b"), (7, "c")), entries((6, "b"), (9, "z"))) == 8
+
+
+@pytest.mark.parametrize("is_over", [True, False])
+def test_a_log_is_cut_where_it_parts_from_the_leader(is_over: bool) -> None:
+    def cut(verified: int, conflict: bool, common: int) -> int | None:
+        return Agreement(verified, conflict, common).cut_at(9, is_over=is_over)
+
+    assert cut(7, True, 7) == 7
+    assert cut(7, True, 5) == 5
+    assert cut(9, False, 5) == 5  # nothing of it is left to compare
+    assert cut(9, False, 9) is None
+    assert cut(7, False, 5) == (5 if is_over else None)

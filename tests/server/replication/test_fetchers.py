@@ -500,6 +500,17 @@ def test_what_the_leader_has_cleaned_before_a_common_message_is_kept(
     assert compacted.copy.high_watermark == 6
 
 
+def test_behind_the_leaders_end_a_tail_is_cut_where_it_parts_too(
+    compacted: LeaderAndFollower,
+) -> None:
+    compacted.alone(entries((0, "a")))
+    compacted.log.append(entries((1, "X"), (2, "Y"), (7, "Z")), assign_offsets=False)
+    compacted.follow()
+    compacted.steps(4)
+    assert compacted.asked() == [0, 3, 6, 1]
+    assert compacted.same()
+
+
 def test_a_gap_at_the_end_of_the_log_is_cut(pair: LeaderAndFollower) -> None:
     """A wrapper goes as a whole: nothing can be compared then."""
     pair.leader.append("x")
