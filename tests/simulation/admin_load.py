@@ -37,8 +37,8 @@ from tests.simulation.ledger import key_of
 from zk.client import ZkClient
 from zk.errors import ZkError
 
-MADE = ("made1", "made2")
-"""The topics that come and go."""
+RETURNING, RENEWED = "made1", "made2"
+"""The topics that come and go: one under its own name, one under a new name each time."""
 _MOST_PARTITIONS = 4
 _WAIT_MS = 1_000
 _METADATA_VERSION = 7
@@ -59,6 +59,7 @@ class Admin(WireClient):
     def __init__(self, seat: Seat) -> None:
         super().__init__(seat)
         self._session: ZkClient | None = None
+        self._renewals = 0
         self._acts: tuple[Callable[[], None], ...] = (
             self._create,
             self._create,
@@ -107,7 +108,8 @@ class Admin(WireClient):
     # Topics of its own
 
     def _made(self) -> str:
-        return self.rng.choice(MADE)
+        name = self.rng.choice((RETURNING, RENEWED))
+        return f"{RENEWED}-{self._renewals}" if name == RENEWED else name
 
     def _create(self) -> None:
         factor = min(2, len(self.hosts))
@@ -116,7 +118,10 @@ class Admin(WireClient):
         self.call(self.any_host(), CreateTopicsRequest([topic], _WAIT_MS), version)
 
     def _delete(self) -> None:
-        self.call(self.any_host(), DeleteTopicsRequest([self._made()], _WAIT_MS), 0)
+        topic = self._made()
+        answer = self.call(self.any_host(), DeleteTopicsRequest([topic], _WAIT_MS), 0)
+        if topic != RETURNING and answer.topics[0].error == NO_ERROR:
+            self._renewals += 1
 
     def _fill(self) -> None:
         """Produce to a topic, if it exists."""

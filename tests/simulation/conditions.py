@@ -55,13 +55,18 @@ def draw(seed: int) -> Conditions:
 
 
 def aimed(
-    seed: int, names: Collection[str], settings: Mapping[str, str], loads: tuple[str, ...]
+    seed: int,
+    names: Collection[str],
+    settings: Mapping[str, str],
+    loads: tuple[str, ...],
+    rests_every: int | None,
 ) -> Conditions:
     """Those of the seed with these ``settings`` and ``loads``, but of all faults these alone, and
-    those that heal."""
+    those that heal. ``rests_every``: None: as the seed draws it."""
     drawn = draw(seed)
     merged = {**drawn.settings, **settings}
-    return drawn._replace(faults=_only(names), settings=merged, loads=loads)
+    rests = drawn.rests_every if rests_every is None else rests_every
+    return Conditions(_only(names), merged, rests, loads)
 
 
 def synced(seed: int) -> Mapping[str, str]:

@@ -19,6 +19,7 @@ from zk import znodes
 _AT_A_MOMENT = 0.4
 _MOST_MOMENTS = 30
 _LONGEST_SECONDS = (1, 4, 15)
+_ISOLATED_SECONDS = (4, 15, 30)
 _LOST_SECONDS = (20, 50)
 _BLIND_SECONDS = 3
 
@@ -81,8 +82,10 @@ def are_up(world: SimulatedWorld) -> bool:
     return all(each.has_started and not each.is_ending for each in world.staying)
 
 
-def _for_a_time(scene: Scene, end: Callable[[], object]) -> None:
-    seconds = scene.rng.choice(_LONGEST_SECONDS)
+def _for_a_time(
+    scene: Scene, end: Callable[[], object], longest: Sequence[int] = _LONGEST_SECONDS
+) -> None:
+    seconds = scene.rng.choice(longest)
     scene.world.scheduler.after(scene.rng.randrange(seconds * SECOND), end)
 
 
@@ -183,11 +186,14 @@ def _ways(scene: Scene) -> tuple[str, str]:
     return (host, other) if scene.rng.random() < 0.5 else (other, host)
 
 
+def _peers(scene: Scene) -> list[str]:
+    """The other brokers."""
+    return [each.host for each in scene.world.brokers.values() if each is not scene.broker]
+
+
 def _others(scene: Scene) -> list[str]:
     """The other brokers, and the clients."""
-    world = scene.world
-    hosts = [each.host for each in world.brokers.values() if each is not scene.broker]
-    return [*hosts, *world.client_hosts]
+    return [*_peers(scene), *scene.world.client_hosts]
 
 
 def _cut(scene: Scene) -> None:
@@ -199,47 +205,57 @@ def _reset(scene: Scene) -> None:
     scene.world.network.cut_all(scene.broker.host)
 
 
-def _part_ways(scene: Scene, *ways: tuple[str, str]) -> None:
+def _bring_down(scene: Scene, *ways: tuple[str, str]) -> Callable[[], None]:
+    """What brings them up again, all at once."""
     network = scene.world.network
     for way in ways:
         network.partition(*way)
-        _for_a_time(scene, partial(network.heal, *way))
+
+    def bring_up() -> None:
+        for way in ways:
+            network.heal(*way)
+
+    return bring_up
 
 
 def _part(scene: Scene) -> None:
     """For some seconds nothing arrives on one way."""
-    _part_ways(scene, _ways(scene))
+    _for_a_time(scene, _bring_down(scene, _ways(scene)))
 
 
 def _silence(scene: Scene) -> None:
     """For some seconds nothing of the broker arrives anywhere, but for ZooKeeper."""
-    _part_ways(scene, *((scene.broker.host, other) for other in _others(scene)))
+    for other in _others(scene):
+        _for_a_time(scene, _bring_down(scene, (scene.broker.host, other)))
 
 
 def _isolate(scene: Scene) -> None:
     """For some seconds nothing arrives at the broker, or of it, also for ZooKeeper. Its connections
     may end with it: what is under way does not arrive later."""
-    network, ensemble = scene.world.network, scene.world.sessions.ensemble
-    host = scene.broker.host
+    ensemble, host = scene.world.sessions.ensemble, scene.broker.host
     if scene.rng.random() < 0.5:
-        network.cut_all(host)
+        scene.world.network.cut_all(host)
     ways = [way for other in _others(scene) for way in ((host, other), (other, host))]
-    for way in ways:
-        network.partition(*way)
+    bring_up = _bring_down(scene, *ways)
     ensemble.cut(host)
 
     def rejoin() -> None:
-        for way in ways:
-            network.heal(*way)
+        bring_up()
         ensemble.heal(host)
 
-    _for_a_time(scene, rejoin)
+    _for_a_time(scene, rejoin, _ISOLATED_SECONDS)
 
 
 def _slow_down(scene: Scene) -> None:
     """One way takes long from now on."""
     link = scene.world.network.link(*_ways(scene))
     link.slowest = scene.rng.choice((2_000, 100_000, 1_000_000))
+
+
+def _slow_answers(scene: Scene) -> None:
+    """All ways from the broker to the others take long from now on."""
+    for peer in _peers(scene):
+        scene.world.network.link(scene.broker.host, peer).slowest = 1_000_000
 
 
 # ZooKeeper
@@ -308,6 +324,13 @@ def _depose(scene: Scene) -> None:
     scene.world.sessions.ensemble.delete(znodes.CONTROLLER)
 
 
+def _elect(scene: Scene) -> None:
+    """An operator asks for the preferred leaders of all partitions."""
+    states = scene.world.sessions.history.states
+    data = znodes.encode_partitions(states)
+    scene.world.sessions.ensemble.make(znodes.PREFERRED_REPLICA_ELECTION, data)
+
+
 # Disks
 
 
@@ -360,6 +383,7 @@ FAULTS = {
     "silence": Fault(1, _silence),
     "isolate": Fault(1, _isolate),
     "slow link": Fault(1, _slow_down),
+    "slow answers": Fault(0, _slow_answers),
     "expire": Fault(2, _expire),
     "stop a server": Fault(2, _stop_server),
     "isolate a server": Fault(1, _isolate_server),
@@ -374,5 +398,6 @@ FAULTS = {
     "jump": Fault(1, _jump),
     "drift": Fault(1, _drift),
     "depose": Fault(1, _depose),
+    "elect": Fault(0, _elect),
     "lose the session": Fault(1, _lose_session),
 }

@@ -19,17 +19,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType, MappingProxyType, ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tests.simulation.mutation_table import MutationTable, Row, row_of, said
+
+if TYPE_CHECKING:
+    from tests.simulation.conditions import Conditions
 
 ROOT = Path(__file__).parents[2]
 
 
 class Mutation(NamedTuple):
     """In ``module`` the text ``old``, which it has once, becomes ``new``. ``aim``: the kinds of
-    faults that come in its runs, with ``settings`` for all brokers and these ``loads``; without it
-    those that the seeds draw."""
+    faults that come in its runs, with ``settings`` for all brokers, these ``loads``, and a rest
+    after so many; without it those that the seeds draw."""
 
     module: str
     old: str
@@ -37,6 +40,14 @@ class Mutation(NamedTuple):
     aim: tuple[str, ...] = ()
     settings: Mapping[str, str] = MappingProxyType({})
     loads: tuple[str, ...] = ()
+    rests_every: int | None = None
+
+    def conditions(self, seed: int) -> Conditions | None:
+        """Of a run with an aim; production code is imported."""
+        from tests.simulation.conditions import aimed
+
+        aim = self.aim, self.settings, self.loads, self.rests_every
+        return aimed(seed, *aim) if self.aim else None
 
     @property
     def path(self) -> Path:
@@ -139,8 +150,9 @@ MUTATIONS = {
         _FETCHERS,
         "return self._positions.get(key) is position and position.partition.log is not None",
         "return position.partition.log is not None",
-        ("slow link", "broken disk"),
+        ("slow answers", "restart", "elect"),
         loads=("leader-acks",),
+        rests_every=5,
     ),
     "leader-goes-on-to-follow": Mutation(
         _ROLES,
@@ -196,8 +208,8 @@ MUTATIONS = {
         "            self.recovery_point = min(offset, self.recovery_point)\n"
         "            self.producers.truncate_to(",
         "            self.producers.truncate_to(",
-        ("restart", "slow link", "kill all"),
-        _SYNCED,
+        ("restart", "slow answers", "kill all"),
+        {**_SYNCED, "log.segment.bytes": "600"},
         ("leader-acks",),
     ),
     # Elections
@@ -281,6 +293,7 @@ MUTATIONS = {
         "                self._started(failed), ReplicaState.DELETION_SUCCESSFUL\n",
         ("isolate",),
         loads=("admin",),
+        rests_every=5,
     ),
     # Groups
     "heartbeat-of-an-old-generation": Mutation(
@@ -378,14 +391,12 @@ def _search(row: Row, runs: int) -> Row:
     it is found. Prints the row after each."""
     mutation = MUTATIONS[row.name]
     plant(mutation)
-    from tests.simulation import conditions
     from tests.simulation import plan as plans
     from tests.simulation.trials import attempt
 
     logging.disable(logging.CRITICAL)
     for _ in range(runs):
-        drawn = conditions.aimed(row.seed, *mutation[3:]) if mutation.aim else None
-        trial = attempt(plans.draw(row.seed), drawn=drawn)
+        trial = attempt(plans.draw(row.seed), drawn=mutation.conditions(row.seed))
         spent = row.spent + sum(trial.faults.values())
         if trial.failure:
             row = row._replace(spent=spent, said=said(trial.reason) or "an error")

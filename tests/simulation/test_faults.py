@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
+from kafka08.common import TopicPartition
 from tests.simulation import checks, faults
 from tests.simulation.conditions import ALL
 from tests.simulation.faults import FAULTS, Scene
 from tests.simulation.run import TOPIC, SimulatedRun
 from tests.simulation.world import SimulatedWorld
+
+
+class Longest(Random):
+    """Draws what lasts longest."""
+
+    def choice(self, seq: Any) -> Any:
+        return seq[-1]
+
+    def randrange(self, start: int, *_: Any) -> int:
+        return start - 1
 
 
 @pytest.fixture
@@ -60,6 +72,39 @@ def test_a_controller_that_stands_still_sees_the_new_process_only(world: Simulat
 
         world.scheduler.run(is_back, seconds=2.9)
         assert world.controller is controller
+        settle(world)
+
+
+def test_an_isolated_broker_ends_its_session_and_comes_back_at_once(world: SimulatedWorld) -> None:
+    with world:
+        begin(world)
+        broker, ensemble = world.brokers[2], world.sessions.ensemble
+        others = [each.host for each in world.brokers.values() if each is not broker]
+        ways = [
+            world.network.link(*way)
+            for each in others
+            for way in ((broker.host, each), (each, broker.host))
+        ]
+        FAULTS["isolate"].strike(Scene(world, broker, Longest()))
+        assert all(each.is_down for each in ways)
+        world.scheduler.run_for(25.0)
+        assert not any(each.host == broker.host for each in ensemble.sessions.values())
+        world.scheduler.run(lambda: not any(each.is_down for each in ways), seconds=5.1)
+        world.scheduler.run(lambda: checks.is_at_rest(world, TOPIC), seconds=60)
+        settle(world)
+
+
+def test_preferred_leaders_are_elected_as_an_operator_asks(world: SimulatedWorld) -> None:
+    with world:
+        begin(world)
+        states, preferred = world.sessions.history.states, TopicPartition(TOPIC, 0)
+        before = states[preferred].leader
+        world.brokers[before].kill()
+        world.scheduler.run(lambda: states[preferred].leader not in (before, -1), seconds=60)
+        settle(world)
+        assert states[preferred].leader != before
+        FAULTS["elect"].strike(Scene(world, world.brokers[1], Random(1)))
+        world.scheduler.run(lambda: states[preferred].leader == before, seconds=10)
         settle(world)
 
 

@@ -63,7 +63,7 @@ class Ensemble:
 
     Faults: ``stop`` and ``start`` a server, ``isolate`` it from the others and let it ``rejoin``;
     ``cut`` and ``heal`` the ways between a host and servers, ``reset`` its connections; ``expire``
-    a session; ``kill`` the clients of a host; ``delete`` a node.
+    a session; ``kill`` the clients of a host; ``delete`` or ``make`` a node.
     """
 
     def __init__(
@@ -198,6 +198,11 @@ class Ensemble:
         """A node, now, as somebody else does it. Nothing without it, or without a leader."""
         if self.leader is not None and path in self.tree.nodes:
             self._commit((DeleteOp(path),))
+
+    def make(self, path: str, data: bytes) -> None:
+        """A node, in the same way. Nothing if there is one."""
+        if self.leader is not None and path not in self.tree.nodes:
+            self._commit((MakeOp(path, data),))
 
     def end_faults(self) -> None:
         """All servers are there and reach each other and all hosts."""

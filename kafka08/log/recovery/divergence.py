@@ -12,7 +12,7 @@ from kafka08.message.sets import iter_messages
 
 class Agreement(NamedTuple):
     """``verified``: all entries below this offset agree. ``conflict``: an entry from there on
-    differs. ``common``: the end of the last local entry that the leader has too, as far as known."""
+    differs. ``common``: the end of the last local entry known to be the leader's too."""
 
     verified: int
     conflict: bool
