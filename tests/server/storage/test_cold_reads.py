@@ -23,7 +23,7 @@ from kafka08.log.tail import FRESH_MS
 from kafka08.message.sets import iter_messages
 from kafka08.protocol.schemas import OffsetsPartition, OffsetsRequest, OffsetsTopic
 from tests.page_cache import is_in_memory
-from tests.server.replication.test_fetchers import LeaderAndFollower
+from tests.server.replication.pair import LeaderAndFollower
 from tests.server.support import ME, PEER, Rig, by_key, message_set
 
 COUNT, SIZE = 30, 20_000
