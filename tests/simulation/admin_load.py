@@ -185,3 +185,11 @@ class Admin(WireClient):
         change = ConfigChange(name, SET_CONFIG, value)
         resource = ChangedResource(TOPIC_RESOURCE, self.topic, [change])
         self.call(self.any_host(), IncrementalAlterConfigsRequest([resource], False), 0)
+
+
+class TopicAdmin(Admin):
+    """Makes topics of its own and deletes them, and leaves all others as they are."""
+
+    def __init__(self, seat: Seat) -> None:
+        super().__init__(seat)
+        self._acts = self._create, self._delete

@@ -44,17 +44,21 @@ class Surroundings(NamedTuple):
 
 class LoadedServer(KafkaServer):
     """Shows its logs once they are loaded, and its rooms once they are built. ``halt`` ends the
-    process."""
+    process, ``has_loaded`` is told of the logs."""
 
     log_manager: LogManager | None = None
     rooms: Rooms | None = None
 
-    def __init__(self, halt: Callable[[str], None], *args: Any) -> None:
+    def __init__(
+        self, halt: Callable[[str], None], has_loaded: Callable[[LogManager], object], *args: Any
+    ) -> None:
         super().__init__(*args)
         self._halt = halt
+        self._has_loaded = has_loaded
 
     def _load_logs(self, zk: ZkClient, monitoring: Monitoring) -> LogManager:
         self.log_manager = super()._load_logs(zk, monitoring)
+        self._has_loaded(self.log_manager)
         return self.log_manager
 
     def _parts(self, rooms: Rooms, zk: ZkClient, monitoring: Monitoring) -> Iterator[Part]:
@@ -67,7 +71,8 @@ class SimulatedBroker:
     """Broker ``broker_id`` on the host ``brokerN``, with an empty disk; not started.
 
     ``has_started``: its start is over, and no end has begun to show. ``is_ending``: it was told to
-    stop, or was killed and is not buried yet.
+    stop, or was killed and is not buried yet. ``dies`` is called before it is killed,
+    ``has_loaded`` when it has loaded its logs.
     """
 
     def __init__(
@@ -83,6 +88,8 @@ class SimulatedBroker:
         self.clock = clock
         self.disk = disk
         self.disk.crashed = self.kill
+        self.dies: Callable[[], object] = lambda: None
+        self.has_loaded: Callable[[LogManager], object] = lambda manager: None
         self.has_started = False
         self.is_ending = False
         self.is_gone = False
@@ -145,7 +152,7 @@ class SimulatedBroker:
         assert not self.is_gone
         self.runtime = self._new_runtime()
         self._server = LoadedServer(
-            self._halt, self.config, self.runtime, self._listen, self._connect
+            self._halt, self.has_loaded, self.config, self.runtime, self._listen, self._connect
         )
         self.runtime.spawn("main", self._start, self._server)
 
@@ -193,6 +200,7 @@ class SimulatedBroker:
         told."""
         if self._server is None or self.runtime.is_dead:
             return
+        self.dies()
         scheduler, network, sessions = self._surroundings
         self.disk.dead = self.is_ending = True
         if self.runtime.process.held is not None:

@@ -5,14 +5,18 @@ acknowledged is on two machines at least, so that the others have what a power c
 It fetches that again, and all is kept, unless it leads first: while the others are down, or have
 lost their power too, any member of the isr may be elected. Messages that were acknowledged beyond
 the end of its log may then be lost, no others.
+
+A process that is killed keeps all that its leaders count as stored by it; so does a machine without
+power if brokers sync before they answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kafka08.cluster.partition import Partition
 from kafka08.common import TopicPartition
+from kafka08.log.manager import LogManager
 from tests.simulation.broker import SimulatedBroker
 from tests.simulation.sessions import SimulatedSessions
 from zk import znodes
@@ -39,6 +43,7 @@ class Durability:
         self.exposed: dict[TopicPartition, int] = {}
         self._sessions = sessions
         self._brokers = brokers
+        self._owed: dict[int, Mapping[TopicPartition, int]] = {}
 
     def lost(self, broker: SimulatedBroker) -> None:
         """The machine of a broker does not come back."""
@@ -48,6 +53,42 @@ class Durability:
         """The machine of a broker loses what was not synced."""
         if not self.is_synced:
             self.behind.add(broker.id)
+
+    def dies(self, broker: SimulatedBroker) -> None:
+        """Its process is about to be killed."""
+        if broker.replicas is not None:
+            self._owed[broker.id] = dict(self._counted(broker))
+
+    def _counted(self, broker: SimulatedBroker) -> Iterator[tuple[TopicPartition, int]]:
+        """Up to where its logs are counted as stored, by the leader of each."""
+        assert broker.replicas is not None
+        for key, partition in broker.replicas.partitions.items():
+            if partition.log is None:
+                continue
+            if partition.is_leader:
+                yield key, partition.high_watermark
+            state = self._state(key)
+            leader = None if state is None else self._brokers.get(state.leader)
+            there = None if leader is None else leader.replicas
+            led = None if there is None else there.partitions.get(key)
+            if led is None or led.leader_epoch != partition.leader_epoch:
+                continue
+            remote = led.remote.get(broker.id)
+            if remote is not None:
+                yield key, min(remote.log_end_offset, partition.log.log_end_offset)
+
+    def has_loaded(self, broker: SimulatedBroker, manager: LogManager) -> None:
+        """Its next process has loaded its logs. Raises AssertionError if one of them lacks what it
+        owes."""
+        owed = self._owed.pop(broker.id, {})
+        if manager.lost_at_start or broker.id in self.behind:
+            return
+        for key, end in owed.items():
+            log = manager.logs.get(key)
+            found = 0 if log is None else log.log_end_offset
+            assert found >= end, (
+                f"{key} on {broker.host} ends at {found}, below {end}, which its leader counts"
+            )
 
     def may_lose(self, broker: SimulatedBroker) -> bool:
         """Whether others have what a power cut takes from it, unless it leads before it has caught

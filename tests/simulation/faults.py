@@ -231,8 +231,10 @@ def _silence(scene: Scene) -> None:
 
 def _isolate(scene: Scene) -> None:
     """For some seconds nothing arrives at the broker, or of it, also for ZooKeeper. Its connections
-    may end with it: what is under way does not arrive later."""
+    may end with it: what is under way does not arrive later. One that is alone already stays so."""
     ensemble, host = scene.world.sessions.ensemble, scene.broker.host
+    if ensemble.is_cut(host):
+        return
     if scene.rng.random() < 0.5:
         scene.world.network.cut_all(host)
     ways = [way for other in _others(scene) for way in ((host, other), (other, host))]

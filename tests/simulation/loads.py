@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from tests.simulation.admin_load import Admin
+from tests.simulation.admin_load import Admin, TopicAdmin
 from tests.simulation.clients import Seat, WireClient
 from tests.simulation.commits import Committer, ZooKeeperCommitter
 from tests.simulation.connector_load import ConnectorMember
@@ -21,8 +21,9 @@ from tests.simulation.world import SimulatedWorld
 
 
 class Load(NamedTuple):
-    """Clients of one kind. ``chance``: of being drawn, if the load that it ``needs`` is; those that
-    read stop after the others, when all has been read. ``legacy``: also as clients of 0.8."""
+    """Clients of one kind. ``chance``: of being drawn, if the load that it ``needs`` is; 0 while it
+    comes only in runs with an aim. Those that read stop after the others, when all has been read.
+    ``legacy``: also as clients of 0.8."""
 
     kind: type[WireClient]
     chance: float
@@ -49,6 +50,7 @@ LOADS = {
     "zk-member": Load(ConnectorMember, 0.4),
     "zk-member2": Load(ConnectorMember, 0.4),
     "admin": Load(Admin, 0.4),
+    "topic-admin": Load(TopicAdmin, 0),
     KEYED: Load(KeyedProducer, 0.4),
     "keyed2": Load(KeyedProducer, 0.3, needs=KEYED),
     "keyed-consumer": Load(KeyedConsumer, 1.0, reads=True, needs=KEYED),
@@ -62,7 +64,7 @@ def drawn(world: SimulatedWorld, wanted: Collection[str] = ()) -> list[str]:
     rng = world.scheduler.rng
     names: list[str] = []
     for name, load in LOADS.items():
-        is_drawn = rng.random() < load.chance or name in wanted
+        is_drawn = (load.chance > 0 and rng.random() < load.chance) or name in wanted
         if is_drawn and load.needs in ("", *names) and (load.legacy or world.is_of_today):
             names.append(name)
     return names

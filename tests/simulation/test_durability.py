@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import nullcontext
 from pathlib import Path
+
+import pytest
 
 from kafka08.common import TopicPartition
 from tests.simulation import checks, faults
 from tests.simulation.conditions import SYNCED
+from tests.simulation.loads import Clients
 from tests.simulation.run import TOPIC, SimulatedRun
+from tests.simulation.scheduler import TaskFailed
 from tests.simulation.world import SimulatedWorld
 
 
@@ -61,6 +67,32 @@ def test_one_broker_of_three_may_leave(tmp_path: Path) -> None:
         assert not world.durability.may_leave(world.brokers[1])
         at_rest_again(world)
         assert not world.brokers[2].is_running
+
+
+def lose_an_end(world: SimulatedWorld) -> None:
+    """Of a log of broker 1, which does not run, as no broker does."""
+    disk = world.brokers[1].disk
+    for path in Path(disk.root).glob(f"*/{TOPIC}-*/*.log"):
+        os.truncate(path, 0)
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_a_process_that_was_killed_has_what_its_leader_counts(
+    tmp_path: Path, is_lost: bool
+) -> None:
+    with SimulatedWorld(tmp_path, 1, count=3) as world:
+        begin(world)
+        clients = Clients(world, TOPIC, ["producer"])
+        clients.start()
+        world.scheduler.run(lambda: clients.are_under_way, seconds=60)
+        world.brokers[1].kill()
+        world.scheduler.run_for(1.0)
+        if is_lost:
+            lose_an_end(world)
+        with (
+            pytest.raises(TaskFailed, match="which its leader counts") if is_lost else nullcontext()
+        ):
+            at_rest_again(world)
 
 
 def test_brokers_that_sync_before_they_answer_lose_nothing(tmp_path: Path) -> None:

@@ -152,6 +152,31 @@ def test_the_session_of_a_killed_process_ends_in_its_time(ground: ModelGround) -
     assert told == ["DELETED"]
 
 
+def test_who_is_cut_off_both_ways_from_all_servers_is_cut(ground: ModelGround) -> None:
+    ensemble, host = ground.ensemble, ground.host_of(ground.client())
+    for number in (0, 1, 2):
+        assert not ensemble.is_cut(host)
+        ensemble.cut(host, number)
+    assert ensemble.is_cut(host)
+    ensemble.cut(host, 1, back=False)
+    assert not ensemble.is_cut(host)
+    ensemble.cut(host)
+    ensemble.heal(host)
+    assert not ensemble.is_cut(host)
+
+
+def test_somebody_else_makes_and_deletes_nodes(ground: ModelGround) -> None:
+    client, ensemble = ground.client(), ground.ensemble
+    ensemble.make("/chroot/e", b"1")
+    ensemble.make("/chroot/e", b"2")
+    client.sync("/")
+    assert client.get("/e")[0] == b"1"
+    for _ in range(2):
+        ensemble.delete("/chroot/e")
+    client.sync("/")
+    assert client.exists("/e") is None
+
+
 def test_a_server_that_is_cut_off_goes_on_to_answer(ground: ModelGround) -> None:
     """Its clients believe in sessions that may have ended, and in nodes that have changed."""
     ground = ModelGround(3, Timing(notice=(20.0, 20.0)), 1)

@@ -128,7 +128,10 @@ class SimulatedWorld:
         enough = str(min(2, len(self._kinds)))
         settings = {**SETTINGS, "min.insync.replicas": enough, **KINDS[kind], **self._settings}
         self.scheduler.note(f"is {kind}", f"broker{number}")
-        return SimulatedBroker(surroundings, number, disk, clock, settings)
+        broker = SimulatedBroker(surroundings, number, disk, clock, settings)
+        broker.dies = partial(self.durability.dies, broker)
+        broker.has_loaded = partial(self.durability.has_loaded, broker)
+        return broker
 
     def __exit__(
         self,

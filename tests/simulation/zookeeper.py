@@ -204,6 +204,10 @@ class Ensemble:
         if self.leader is not None and path not in self.tree.nodes:
             self._commit((MakeOp(path, data),))
 
+    def is_cut(self, host: str) -> bool:
+        """Whether nothing gets from a host to any server, or back."""
+        return all(self._cuts.get((host, each.number)) == (True, True) for each in self.servers)
+
     def end_faults(self) -> None:
         """All servers are there and reach each other and all hosts."""
         self.decisions.clear()
