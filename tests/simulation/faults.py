@@ -19,7 +19,7 @@ from zk import znodes
 _AT_A_MOMENT = 0.4
 _MOST_MOMENTS = 30
 _LONGEST_SECONDS = (1, 4, 15)
-_ISOLATED_SECONDS = (4, 15, 30)
+_ISOLATED_SECONDS = (2, 10, 25)
 _LOST_SECONDS = (20, 50)
 _BLIND_SECONDS = 3
 
@@ -82,10 +82,8 @@ def are_up(world: SimulatedWorld) -> bool:
     return all(each.has_started and not each.is_ending for each in world.staying)
 
 
-def _for_a_time(
-    scene: Scene, end: Callable[[], object], longest: Sequence[int] = _LONGEST_SECONDS
-) -> None:
-    seconds = scene.rng.choice(longest)
+def _for_a_time(scene: Scene, end: Callable[[], object]) -> None:
+    seconds = scene.rng.choice(_LONGEST_SECONDS)
     scene.world.scheduler.after(scene.rng.randrange(seconds * SECOND), end)
 
 
@@ -230,8 +228,9 @@ def _silence(scene: Scene) -> None:
 
 
 def _isolate(scene: Scene) -> None:
-    """For some seconds nothing arrives at the broker, or of it, also for ZooKeeper. Its connections
-    may end with it: what is under way does not arrive later. One that is alone already stays so."""
+    """For a time nothing arrives at the broker, or of it, also for ZooKeeper: mostly for longer
+    than its session lasts. Its connections may end with it: what is under way does not arrive
+    later. One that is alone already stays so."""
     ensemble, host = scene.world.sessions.ensemble, scene.broker.host
     if ensemble.is_cut(host):
         return
@@ -245,7 +244,8 @@ def _isolate(scene: Scene) -> None:
         bring_up()
         ensemble.heal(host)
 
-    _for_a_time(scene, rejoin, _ISOLATED_SECONDS)
+    seconds = scene.rng.choice(_ISOLATED_SECONDS)
+    scene.world.scheduler.after(seconds * SECOND, rejoin)
 
 
 def _slow_down(scene: Scene) -> None:

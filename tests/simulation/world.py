@@ -39,6 +39,7 @@ from zk import znodes
 
 SETTINGS = {
     "controlled.shutdown.retry.backoff.ms": "100",
+    "delete.topic.enable": "true",
     "group.initial.rebalance.delay.ms": "200",
     "group.min.session.timeout.ms": "1000",
     "log.cleaner.backoff.ms": "1000",
