@@ -204,7 +204,7 @@ def _reset(scene: Scene) -> None:
 
 
 def _bring_down(scene: Scene, *ways: tuple[str, str]) -> Callable[[], None]:
-    """What brings them up again, all at once."""
+    """Nothing arrives on these ways until the result is called, which brings all of them up."""
     network = scene.world.network
     for way in ways:
         network.partition(*way)

@@ -20,13 +20,9 @@ class Agreement(NamedTuple):
 
     def cut_at(self, end: int, *, is_over: bool) -> int | None:
         """Where a log with this ``end`` is to be cut, None: go on from ``verified``. ``is_over``:
-        one side has nothing from there on.
-
-        What the leader lacks at our end it has cleaned, or never had. In the first case it has
-        later values for the keys: to drop it loses nothing.
-        """
-        is_over = is_over or self.verified >= end
-        if self.conflict or (is_over and self.common < end):
+        one side has nothing more. The leader has cleaned the entries that it lacks at our end, or
+        never had them. In the first case it has later values for the keys, so nothing is lost."""
+        if self.conflict or (self.common < end and (is_over or self.verified >= end)):
             return min(self.verified, self.common)
         return None
 

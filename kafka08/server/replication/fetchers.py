@@ -53,6 +53,7 @@ logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
 _BACKOFF_SECONDS = 1.0
 _LAGS_WITHOUT_ROOM = 2.2
+_NOT_WHOLE = "no whole message in {} bytes: replica.fetch.max.bytes is too small"
 # The first version of Fetch with the leader epoch; that of version 5 has the start of the log.
 _WITH_EPOCH = 9
 
@@ -301,34 +302,27 @@ class ReplicaFetcher(Loop):
         if appended.rolled:
             self._effects.rolled(log)
         if not appended.count:
-            raise KafkaError(
-                f"no whole message in {len(data)} bytes: replica.fetch.max.bytes is too small"
-            )
+            raise KafkaError(_NOT_WHOLE.format(len(data)))
         position.offset = log.log_end_offset
 
     def _verify(self, position: _Position, data: memoryview) -> None:
         """Compare the local tail with the leader's bytes, and cut it at the first difference.
         Without bytes ``position.offset`` is the leader's log end."""
         log = position.partition.any_log()
-        # As much as a fetch may return: one of our entries may be longer than all that the leader
-        # has.
+        # One of our entries may be longer than all that the leader has.
         size = max(len(data), self._config.replica_fetch_max_bytes)
         local = log.read(position.offset, size).read()
-        compacted = log.config.compact
+        end, compacted = log.log_end_offset, log.config.compact
         agreement = compare(local, data, position.offset, position.common, compacted=compacted)
-        is_over = not (len(data) and local)
-        parted = agreement.cut_at(log.log_end_offset, is_over=is_over)
+        parted = agreement.cut_at(end, is_over=not (len(data) and local))
         if parted is not None:
             logger.info("Truncating %s to %d, where it parts from the leader", log.name, parted)
             self._truncate(position, parted)
             return
         if agreement.verified == position.offset:
-            raise KafkaError(
-                f"no whole message in {len(data)} bytes: replica.fetch.max.bytes is too small"
-            )
-        position.common = agreement.common
-        position.offset = min(agreement.verified, log.log_end_offset)
-        position.verifying = position.offset < log.log_end_offset
+            raise KafkaError(_NOT_WHOLE.format(len(data)))
+        position.common, position.offset = agreement.common, min(agreement.verified, end)
+        position.verifying = position.offset < end
 
     def _truncate(self, position: _Position, offset: int) -> None:
         position.partition.any_log().truncate_to(offset)
