@@ -14,21 +14,19 @@ from zk import znodes
 from zk.client import DeleteOp, SetOp
 from zk.znodes import PartitionStateNode
 
-_TOPIC = re.compile(r"/brokers/topics/([^/]+)")
 _STATE = re.compile(r"/brokers/topics/([^/]+)/partitions/(\d+)/state")
 _NO_LEADER = -1
 
 
 class StateHistory:
     """``states``: those that there are now. ``changed``: the partitions whose states were written
-    since somebody emptied it. ``made_again``: the topics that were deleted and made again.
+    since somebody emptied it. ``given_up``: the topics that somebody has asked to delete.
     ``note`` is given a line for each change of a state."""
 
     def __init__(self, note: Callable[[str], object] = lambda line: None) -> None:
         self.states: dict[TopicPartition, PartitionStateNode] = {}
         self.changed: dict[TopicPartition, None] = {}
-        self.made_again: set[str] = set()
-        self._made: set[str] = set()
+        self.given_up: set[str] = set()
         self._controller_epoch: int | None = None
         self._note = note
 
@@ -51,8 +49,8 @@ class StateHistory:
         elif found := _STATE.fullmatch(path):
             name = TopicPartition(found[1], int(found[2]))
             self._changed(name, znodes.decode_partition_state(path, data))
-        elif is_new and (found := _TOPIC.fullmatch(path)):
-            (self.made_again if found[1] in self._made else self._made).add(found[1])
+        elif is_new and path.startswith(f"{znodes.DELETE_TOPICS}/"):
+            self.given_up.add(path.rpartition("/")[2])
 
     def _controlled(self, epoch: int) -> None:
         before = self._controller_epoch

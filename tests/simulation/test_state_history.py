@@ -44,11 +44,9 @@ class States:
     def control(self, epoch: int) -> None:
         self._commit(SetOp(znodes.CONTROLLER_EPOCH, znodes.encode_controller_epoch(epoch)))
 
-    def make_topic_again(self) -> None:
-        topic = znodes.topic_path("t")
-        below = [PATH.rsplit("/", count)[0] for count in range(3)]
-        self._commit(*(DeleteOp(path) for path in below), DeleteOp(topic))
-        self._commit(*(MakeOp(path) for path in (topic, *reversed(below[1:]))))
+    def ask_to_delete(self) -> None:
+        path = znodes.DELETE_TOPICS
+        self._commit(MakeOp(path.rpartition("/")[0]), MakeOp(path), MakeOp(f"{path}/t"))
 
 
 def test_elections_and_changes_of_isrs_are_noted() -> None:
@@ -76,15 +74,17 @@ def test_a_partition_that_was_deleted_begins_again() -> None:
     states.make(FIRST._replace(leader_epoch=7))
     states.delete()
     states.make()
-    assert not states.history.made_again
+    assert not states.history.given_up
 
 
 def test_another_topic_of_the_name_begins_again() -> None:
     states = States()
     states.make()
-    states.make_topic_again()
+    states.ask_to_delete()
+    assert states.history.given_up == {"t"}
+    states.delete()
     states.make(FIRST._replace(leader=2, leader_epoch=0))
-    assert states.history.made_again == {"t"}
+    assert states.history.given_up == {"t"}
 
 
 def test_a_member_of_the_isr_leads() -> None:

@@ -125,8 +125,8 @@ class Watchman:
     def _check_isr(self, name: TopicPartition) -> None:
         """Whether the live members of the isr have what any leader has committed."""
         state = self._history.states.get(name)
-        # A broker may still have a log of the topic before.
-        if state is None or name.topic in self._history.made_again:
+        # Its log may be gone already, or one of an earlier topic of that name still there.
+        if state is None or name.topic in self._history.given_up:
             return
         committed = self._committed.get(name, 0)
         for number in state.isr:
