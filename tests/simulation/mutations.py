@@ -140,7 +140,7 @@ MUTATIONS = {
     # Followers
     "follower-keeps-its-tail": Mutation(
         _FETCHERS,
-        "self.move_to(min(partition.high_watermark, partition.any_log().log_end_offset))",
+        "self.move_to(partition.high_watermark)",
         "self.move_to(partition.any_log().log_end_offset)",
     ),
     "follower-skips-the-truncation": Mutation(

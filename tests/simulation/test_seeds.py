@@ -16,6 +16,7 @@ FOUND = {
     "a compacted log that was cut too late": (271130000063, 2, 15),
     "a cut within an entry of a compacted log": (667622000004, None, plan.FAULTS),
     "a tail where the leader has cleaned": (211616000004, 5, plan.FAULTS),
+    "a leader that led again with another tail": (158818000008, 3, plan.FAULTS),
 }
 
 

@@ -71,12 +71,12 @@ class _Position:
         self.partition = partition
         self.retry_at = 0.0
         self.lag = 0  # below the leader's high watermark
-        self.move_to(min(partition.high_watermark, partition.any_log().log_end_offset))
+        self.move_to(partition.high_watermark)
 
     def move_to(self, offset: int) -> None:
-        """Go on at ``offset``, or where the log begins. Entries above it are to be compared."""
+        """Go on at ``offset``, within the log. Entries above it are to be compared."""
         log = self.partition.any_log()
-        self.offset = self.common = max(offset, log.log_start_offset)
+        self.offset = self.common = max(min(offset, log.log_end_offset), log.log_start_offset)
         self.verifying = self.offset < log.log_end_offset
 
     def is_on(self, directories: Collection[str]) -> bool:
@@ -262,7 +262,8 @@ class ReplicaFetcher(Loop):
         try:
             if answer.error == OffsetOutOfRangeError.code:
                 self._handle_offset_out_of_range(key, position)
-            elif answer.error:
+            elif answer.error:  # when it leads again, what it did not commit may have changed
+                position.move_to(position.partition.high_watermark)
                 raise for_code(answer.error)
             else:
                 data = memoryview(answer.message_set)  # type: ignore[arg-type]

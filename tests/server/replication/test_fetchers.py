@@ -325,6 +325,24 @@ def test_a_leader_that_did_not_lead_for_a_while_is_compared_with_again(make_pair
     assert pair.same()
 
 
+def test_a_leader_that_refused_is_compared_with_again(pair: LeaderAndFollower) -> None:
+    """Fetch 0 does not name the leader epoch."""
+    pair.leader.append(*"abc")
+    pair.follow()
+    pair.steps(2)
+    pair.leader.append("uncommitted")
+    pair.steps(1)
+    between = pair.leader.follow()
+    between.any_log().truncate_to(3)
+    pair.steps(1)
+    pair.leader.lead(replicas=[ME, PEER], leader_epoch=2)
+    pair.leader.append("other", "next")
+    pair.follower.clock.now += 1.0
+    pair.steps(3)
+    assert pair.log.log_end_offset == 5
+    assert pair.same()
+
+
 @pytest.mark.parametrize("later", [True, False])
 def test_a_leader_that_does_not_tell_is_asked_as_ever(make_pair: Make, later: bool) -> None:
     pair = make_pair(later=later)
