@@ -26,7 +26,8 @@ def run(
 def test_a_cluster_without_faults(tmp_path: Path, count: int) -> None:
     with mock.patch.object(runs, "_LEAVES", 0.0):
         outcome = run(tmp_path / "disks", 1, count, faults=0)
-    assert outcome.acknowledged + outcome.hoped == outcome.seen > 10
+    # While the topic is new, what a producer no longer waits for may be written all the same.
+    assert 10 < outcome.acknowledged + outcome.hoped <= outcome.seen
     assert not outcome.dashed
 
 
