@@ -16,7 +16,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from kafka08.common import TRACE
@@ -64,14 +63,14 @@ _MAX_ARGUMENT = 300
 Part = Callable[[logging.LogRecord], str]
 
 
-def configure(path: str | Path | None = None, *, tool: bool = False) -> None:
+def configure(path: str | os.PathLike[str] | None = None, *, tool: bool = False) -> None:
     """Set up logging from a file, or the one KAFKA_LOG4J_OPTS names, or else to stdout.
 
     ``tool`` sets the level on stdout to WARN instead of INFO. A file that cannot be read is
     reported on stderr; it does not stop the program.
     """
     system = system_properties(os.environ)
-    source = _file_of(system.get("log4j.configuration")) if path is None else Path(path)
+    source = _file_of(system.get("log4j.configuration")) if path is None else path
     text = _DEFAULTS % ("WARN" if tool else "INFO")
     config = properties.parse(text)
     if source is not None:
@@ -111,10 +110,8 @@ def option_words(text: str) -> list[str]:
     return _NEXT_OPTION.split(text.strip())
 
 
-def _file_of(url: str | None) -> Path | None:
-    if not url:
-        return None
-    return Path(re.sub(r"^file:(//)?", "", url))
+def _file_of(url: str | None) -> str | None:
+    return re.sub(r"^file:(//)?", "", url) if url else None
 
 
 def _substitute(value: str, config: Mapping[str, str], system: Mapping[str, str]) -> str:
@@ -194,8 +191,8 @@ def _handler(kind: str, options: Mapping[str, str]) -> logging.Handler | None:
         return logging.StreamHandler(sys.stderr if err else sys.stdout)
     if kind not in ("FileAppender", "RollingFileAppender", "DailyRollingFileAppender"):
         return None
-    path = Path(options.get("file", ""))
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = options.get("file", "")
+    os.makedirs(os.path.dirname(path) or os.curdir, exist_ok=True)
     if kind == "DailyRollingFileAppender":
         return DailyRollingFileHandler(path, options.get("datepattern", "'.'yyyy-MM-dd"))
     if kind == "RollingFileAppender":
@@ -216,10 +213,11 @@ def _bytes(text: str) -> int:
 class DailyRollingFileHandler(logging.FileHandler):
     """Renames its file when the date in the pattern has changed (DailyRollingFileAppender)."""
 
-    def __init__(self, path: Path, date_pattern: str) -> None:
+    def __init__(self, path: str | os.PathLike[str], date_pattern: str) -> None:
         self._suffix_at = date_format(date_pattern)
         self._path = path
-        self._suffix = self._suffix_at(path.stat().st_mtime if path.exists() else time.time())
+        last = os.stat(path).st_mtime if os.path.exists(path) else time.time()
+        self._suffix = self._suffix_at(last)
         super().__init__(path)
 
     def emit(self, record: logging.LogRecord) -> None:

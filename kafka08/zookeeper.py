@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from kafka08.errors import ConfigError
 from kafka08.log4j import system_properties
@@ -57,7 +56,8 @@ def _login(settings: ZooKeeperSecurity, environ: Mapping[str, str]) -> Hidden | 
     if path is None:
         return None
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
         warn_if_open(path, "passwords")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error

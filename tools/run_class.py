@@ -12,7 +12,6 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from types import ModuleType
 
 from kafka08 import log4j
@@ -71,10 +70,8 @@ def class_path(environ: Mapping[str, str]) -> list[str]:
     """The directories, zip files and wheels of CLASSPATH, absolute: the user's classes may be
     there. They come last in sys.path, so that they hide no module of the project. Entries that
     only a JVM can use are left out."""
-    paths = [
-        Path(word).absolute() for word in environ.get("CLASSPATH", "").split(os.pathsep) if word
-    ]
-    return [str(path) for path in paths if path.is_dir() or path.suffix in (".zip", ".whl")]
+    paths = map(os.path.abspath, filter(None, environ.get("CLASSPATH", "").split(os.pathsep)))
+    return [path for path in paths if os.path.isdir(path) or path.endswith((".zip", ".whl"))]
 
 
 def module_of(class_name: str) -> ModuleType:

@@ -11,10 +11,9 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import NoReturn
 
-_ROOT = str(Path(__file__).resolve().parents[2])
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 # A killed process ends within milliseconds, unless it waits for a disk in the kernel.
 _KILL_SECONDS = 1.0
 

@@ -5,9 +5,9 @@ Does not interpret the keys.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from kafka08.errors import ConfigError
 
@@ -19,9 +19,10 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _NAMED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
-def load(path: str | Path) -> dict[str, str]:
+def load(path: str | os.PathLike[str]) -> dict[str, str]:
     """Read a properties file (latin-1). Raises OSError, or ConfigError for a bad escape."""
-    return parse(Path(path).read_bytes().decode("latin-1"))
+    with open(path, "rb") as file:
+        return parse(file.read().decode("latin-1"))
 
 
 def parse(text: str) -> dict[str, str]:

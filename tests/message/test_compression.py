@@ -253,10 +253,9 @@ class Foreign:
     """Has the library's name, and does something else."""
 
     __name__ = "foreign"
-    BLOCKSIZE_MAX64KB = 4
 
     @staticmethod
-    def compress(*_args: object, **_options: object) -> bytes:
+    def decompress(*_args: object, **_options: object) -> bytes:
         return b"nothing"
 
 
