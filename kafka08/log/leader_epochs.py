@@ -17,6 +17,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from kafka08.log.checkpoint import read_lines, write_lines
+from kafka08.log.disk import is_shortage
 from kafka08.log.segments.segment import LogSegment
 from kafka08.message.batch import header_of, leader_epoch_of
 from kafka08.message.entry import BATCH, OFFSET, BytesLike
@@ -114,13 +115,13 @@ class LeaderEpochs:
         end = self._entries[found][1] if found < len(self._entries) else log_end
         return (self._entries[found - 1][0] if found else epoch), end
 
-    def write(self, log_start: int) -> None:
-        """Put the entries on disk if they have changed. Entries that end at or below ``log_start``
-        are left out. Safe on any thread. Raises OSError."""
+    def write(self, log_start: int) -> bool:
+        """Put the entries on disk if they have changed; false if the disk is full. Entries that end
+        at or below ``log_start`` are left out. Safe on any thread. Raises OSError."""
         with self._lock:
             entries = self._entries
             if self._is_written:
-                return
+                return True
             self._is_written = True
             ended = bisect_right([start for _, start in entries], log_start) - 1
             lines = [
@@ -128,9 +129,12 @@ class LeaderEpochs:
             ]
             try:
                 write_lines(self._path, lines)
-            except OSError:
+            except OSError as error:
                 self._is_written = False
-                raise
+                if not is_shortage(error):
+                    raise
+                return False
+            return True
 
 
 def _parse(lines: Sequence[str]) -> list[tuple[int, int]]:

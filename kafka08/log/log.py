@@ -293,13 +293,11 @@ class Log:
             self.producers.record(batches, now)
         if not 0 <= now - self._fresh.began < FRESH_MS:
             self._fresh.begin_period(leo, now)
-        if end - self.recovery_point >= self.config.flush_messages:
-            self.flush()
+        self.maybe_flush()
 
     def _stored_before(self, batch: BatchMetadata) -> LogAppendInfo:
         """The answer to a batch that came again, which is what the first one should have got."""
-        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
-            self.flush()
+        self.maybe_flush()
         first, last, count = batch.base_offset, batch.last_offset, batch.last_delta + 1
         time = batch.timestamp if self.config.stamps else NO_TIMESTAMP
         return LogAppendInfo(first, last, count, 0, 0, append_time=time)
@@ -404,11 +402,16 @@ class Log:
 
     # Flush
 
+    def maybe_flush(self) -> None:
+        """Sync all if flush.messages may not be on disk. Raises as ``flush``."""
+        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
+            self.flush()
+
     def flush(self, up_to: int | None = None) -> None:
         """Sync everything below ``up_to`` (default: the log's end); the new recovery point.
 
         Safe on any thread (see the module). Raises SyncError or another OSError, and the
-        recovery point stays.
+        recovery point stays; as it does if a full disk has no room for the leader epochs.
         """
         with self._lock:
             truncations, changes = self.truncations, self.files.changes
@@ -427,7 +430,7 @@ class Log:
             ]
             files += self.producers.open_for_sync(unsynced, up_to)
         try:
-            self.epochs.write(self.log_start_offset)
+            wrote = self.epochs.write(self.log_start_offset)
             for file in files:
                 os.fsync(file.fd)
             if changes != self._synced_changes:
@@ -442,7 +445,7 @@ class Log:
             raise SyncError(error.errno, f"Could not sync {self.directory}: {error}") from error
         with self._lock:
             self._synced_changes = max(self._synced_changes, changes)
-            if truncations == self.truncations:
+            if wrote and truncations == self.truncations:
                 recovery_point = self.producers.recovery_point(up_to)
                 self.recovery_point = max(self.recovery_point, recovery_point)
                 if cuts == self._cuts:

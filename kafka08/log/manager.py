@@ -10,6 +10,7 @@ know replicas or ZooKeeper.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
@@ -471,7 +472,9 @@ class _LoadJob(NamedTuple):
 
 def _load(job: _LoadJob, loading: Loading, path: str) -> Log:
     try:
-        return job.open(tell=partial(loading.recovered, path))
+        log = job.open(tell=partial(loading.recovered, path))
+        log.maybe_flush()  # its end is about to count as stored, as after an append
+        return log
     finally:
         loading.loaded(path)
 
@@ -488,6 +491,8 @@ def _each(logs: Collection[Log], act: Callable[[Log], object]) -> list[DiskFailu
 
 def _flush_and_close(log: Log) -> None:
     log.flush()
+    if not log.epochs.write(log.log_start_offset):
+        raise OSError(errno.ENOSPC, f"No room for the leader epochs of {log.name}")
     log.close()
 
 

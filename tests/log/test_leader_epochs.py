@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from kafka08.log import leader_epochs
 from kafka08.log.leader_epochs import FILE
 from kafka08.log.log import Log
 from kafka08.message.batch import header_of
 from kafka08.message.scan import iter_entries
-from tests.log.support import append, open_log, writable
+from tests.log.support import append, no_space, open_log, writable
 from tests.message.batches import batch, simple, timed
 
 ONE = simple(b"v")
@@ -109,6 +111,23 @@ def test_followers_know_the_epochs_of_what_they_copy(tmp_path: Path) -> None:
     log = open_log(tmp_path / "follower")
     log.append(writable(data), assign_offsets=False)
     assert ends(log) == ENDS
+
+
+def test_on_a_full_disk_they_are_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The messages are synced all the same, and the directory is in use."""
+    log = open_log(tmp_path, flush_messages=1)
+    synced: list[int] = []
+    with monkeypatch.context() as full:
+        full.setattr(leader_epochs, "write_lines", no_space)
+        full.setattr(os, "fsync", synced.append)
+        produce(log, 2)
+    assert (log.log_end_offset, log.recovery_point) == (1, 0)
+    assert synced
+    log.flush()
+    assert log.recovery_point == 1
+    assert (Path(log.directory) / FILE).exists()
 
 
 def test_truncation_takes_them_back(tmp_path: Path) -> None:

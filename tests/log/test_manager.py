@@ -13,7 +13,7 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError
-from kafka08.log import checkpoint
+from kafka08.log import checkpoint, leader_epochs
 from kafka08.log import manager as manager_module
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.log import Log
@@ -23,7 +23,8 @@ from kafka08.settings.broker import BrokerConfig
 from tests.fakes.runtime import FakeClock
 from tests.log.cleaning.support import put_keys
 from tests.log.dead_disk import Dead
-from tests.log.support import append, everything, fill, no_room_for_files, no_space
+from tests.log.support import append, everything, fill, no_room_for_files, no_space, writable
+from tests.message.batches import batch, simple
 
 T0, T1, T2 = (TopicPartition("t", partition) for partition in range(3))
 MARKER = ".kafka_cleanshutdown"
@@ -128,6 +129,16 @@ def test_crash_is_recovered_from_the_recovery_point(brokers: Brokers, tmp_path: 
     assert recovered.recovery_point == 4
 
 
+@pytest.mark.parametrize(("interval", "point"), [(1, 8), (4, 8), (5, 4)])
+def test_what_a_crash_left_is_synced_as_after_an_append(
+    brokers: Brokers, interval: int, point: int
+) -> None:
+    """Leaders, and consumers, count it as stored."""
+    crash_with_half_flushed(brokers)
+    recovered = brokers.start("b", log_flush_interval_messages=interval).logs[T0]
+    assert (recovered.log_end_offset, recovered.recovery_point) == (8, point)
+
+
 def test_stale_marker_does_not_outlive_the_start(brokers: Brokers, tmp_path: Path) -> None:
     brokers.stop(brokers.start())
     manager = brokers.start()
@@ -229,6 +240,21 @@ def test_a_failed_flush_leaves_no_marker(
     assert not (tmp_path / "a" / MARKER).exists()
     assert (tmp_path / "b" / MARKER).exists()
     brokers.start("a", "b")  # unlocked all the same
+
+
+def test_without_room_for_its_leader_epochs_a_log_leaves_no_marker(
+    brokers: Brokers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = brokers.start()
+    log = create(manager)
+    log.rules = log.rules._replace(leader_epoch=3)
+    log.append(writable(batch(simple(b"v"))))
+    monkeypatch.setattr(leader_epochs, "write_lines", no_space)
+    with pytest.raises(OSError, match="No room for the leader epochs of t-0"):
+        brokers.stop(manager)
+    assert not (tmp_path / "a" / MARKER).exists()
+    monkeypatch.undo()
+    assert brokers.start().logs[T0].epochs.epoch_at(0) == 3
 
 
 def test_truncations_are_checkpointed(brokers: Brokers, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ FOUND = {
     "a cut within an entry of a compacted log": (667622000004, None, plan.FAULTS),
     "a tail where the leader has cleaned": (211616000004, 5, plan.FAULTS),
     "a leader that led again with another tail": (158818000008, 3, plan.FAULTS),
+    "an end that was not synced when its broker was back": (555562000004, 1, plan.FAULTS),
 }
 
 
