@@ -13,7 +13,6 @@ its batches are all that is known. The original always goes by those.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from kafka08.errors import (
@@ -183,11 +182,6 @@ class ProducerStates:
     def last_offsets(self) -> list[int]:
         """Those of the last batch of each producer."""
         return [known.batches[-1].last_offset for known in self._known.values()]
-
-    @property
-    def last_batches(self) -> Mapping[int, tuple[BatchMetadata, ...]]:
-        """By producer id, oldest first."""
-        return {producer_id: known.batches for producer_id, known in self._known.items()}
 
 
 def _stored(known: tuple[BatchMetadata, ...], batch: BatchMetadata) -> BatchMetadata | None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kafka08.log.log import Log
+from kafka08.log.producer_state import BatchMetadata, ProducerStates
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.settings.topic import LogConfig
 from tests.fakes.runtime import FakeClock
@@ -94,6 +95,11 @@ def die_at_rename(monkeypatch: pytest.MonkeyPatch, steps: int) -> list[str]:
 
     monkeypatch.setattr(os, "replace", replace)
     return done
+
+
+def last_batches(states: ProducerStates) -> dict[int, tuple[BatchMetadata, ...]]:
+    """By producer id, oldest first."""
+    return {producer_id: known.batches for producer_id, known in states._known.items()}
 
 
 def no_space(*_: object) -> Any:

@@ -12,6 +12,7 @@ from kafka08.errors import (
     OutOfOrderSequenceError,
 )
 from kafka08.log.producer_state import BatchMetadata, CorruptSnapshotError, ProducerStates
+from tests.log.support import last_batches
 
 LAST = (1 << 31) - 1
 # Two producers, as Kafka 3.9.1 stored them.
@@ -42,7 +43,7 @@ def states(*batches: BatchMetadata) -> ProducerStates:
 @pytest.mark.parametrize("first", [0, 5, LAST])
 def test_an_unknown_producer_may_begin_anywhere(first: int) -> None:
     found = states(batch(first, 3))
-    assert found.last_batches[7][-1].last_sequence == (first + 2) % (1 << 31)
+    assert last_batches(found)[7][-1].last_sequence == (first + 2) % (1 << 31)
 
 
 @pytest.mark.scenario("modern-46")
@@ -94,7 +95,7 @@ def test_a_batch_needs_epoch_and_sequence(first: int, epoch: int) -> None:
 
 def test_a_snapshot_is_the_bytes_of_kafka_3_9() -> None:
     found = ProducerStates.restore(SNAPSHOT, 0)
-    assert found.last_batches == {
+    assert last_batches(found) == {
         33: (BatchMetadata(33, 1, 0, 21, 2, 1700000010002),),
         34: (BatchMetadata(34, 0, 7, 24, 2, 1700000010002),),
     }
@@ -151,7 +152,7 @@ def test_truncation_takes_batches_back() -> None:
     assert found.truncate(5)
     assert found.check(batch(5)) is None and found.check(batch(4)) is not None
     assert not found.truncate(3)  # batches 0 to 2 are in the log and not here
-    assert list(found.last_batches) == [8]
+    assert list(last_batches(found)) == [8]
     assert found.truncate(3) and not found.truncate(0) and len(found) == 0
 
 
@@ -163,13 +164,13 @@ def test_producers_are_forgotten_when_they_are_silent() -> None:
         found.update(batch(0, producer=producer, at=producer), 1000)
     found.update(batch(1, producer=5, at=5), 2000)
     assert found.expire(1000) == 0
-    assert found.expire(1001) == 199_999 and list(found.last_batches) == [5]
+    assert found.expire(1001) == 199_999 and list(last_batches(found)) == [5]
 
 
 def test_after_a_restart_the_time_of_the_last_batch_counts() -> None:
     before = states(batch(0, at=10), batch(0, producer=8, at=20), batch(0, producer=9, at=99))
     after = ProducerStates.restore(before.snapshot(), 30)
-    assert after.expire(20) == 1 and list(after.last_batches) == [8, 9]
+    assert after.expire(20) == 1 and list(last_batches(after)) == [8, 9]
     assert after.expire(31) == 2  # that of 9 was in the future
 
 
@@ -190,5 +191,5 @@ def test_replays_give_the_same_state(steps: list[tuple[int, int, bool]]) -> None
     rebuilt = ProducerStates()
     for each in log:
         rebuilt.update(each, 0)
-    assert rebuilt.last_batches == found.last_batches
+    assert last_batches(rebuilt) == last_batches(found)
     assert sum(each.last_delta + 1 for each in log) == end

@@ -22,7 +22,7 @@ from kafka08.log.producers import ProducerStateManager
 from kafka08.message.scan import plain_producer_batches
 from tests.fakes.runtime import FakeClock
 from tests.log.faulty_files import Crash, FaultyFiles
-from tests.log.support import append, config, crash_copy, no_space, open_log, writable
+from tests.log.support import append, config, crash_copy, last_batches, no_space, open_log, writable
 from tests.message.batches import batch, simple
 
 
@@ -45,7 +45,7 @@ def snapshots(log: Log) -> list[int]:
 
 def known(log: Log) -> dict[int, list[int]]:
     """The base offsets of the batches that are known, by producer."""
-    found = log.producers.states.last_batches
+    found = last_batches(log.producers.states)
     return {producer: [each.base_offset for each in batches] for producer, batches in found.items()}
 
 
@@ -427,7 +427,7 @@ class Run:
         assert offset == self.sent[-1].base_offset
 
     def again(self) -> None:
-        for producer, batches in self.log.producers.states.last_batches.items():
+        for producer, batches in last_batches(self.log.producers.states).items():
             for each in batches:
                 found = send(
                     self.log, producer, each.first_sequence, each.last_delta + 1, epoch=each.epoch
@@ -483,7 +483,7 @@ class Run:
         self.sent = [*deleted, *in_files]
         known = {
             producer: [each._replace(timestamp=0) for each in batches]
-            for producer, batches in self.log.producers.states.last_batches.items()
+            for producer, batches in last_batches(self.log.producers.states).items()
         }
         if how == "power cut":
             self.doubtful.update(deleted)

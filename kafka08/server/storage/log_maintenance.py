@@ -7,6 +7,7 @@ runtime's pool, so that an fsync does not block requests.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from kafka08.log.disk import DiskFailure
 from kafka08.log.manager import LogManager
@@ -45,31 +46,16 @@ class LogMaintenance:
 
     def start(self, scheduler: Scheduler) -> None:
         config, manager = self._config, self._log_manager
-        blocking, report = self._runtime.blocking, self._disk_failed
-        scheduler.every(
-            "kafka-log-retention",
-            config.log_retention_check_interval_ms,
-            lambda: report(manager.cleanup()),
-            delay_ms=INITIAL_DELAY_MS,
-        )
-        scheduler.every(
-            "kafka-log-flusher",
-            config.log_flush_scheduler_interval_ms,
-            lambda: report(blocking(manager.flush_dirty)),
-            delay_ms=INITIAL_DELAY_MS,
-        )
-        scheduler.every(
-            "kafka-recovery-point-checkpoint",
-            config.log_flush_offset_checkpoint_interval_ms,
-            lambda: report(blocking(manager.checkpoint_recovery_points)),
-            delay_ms=INITIAL_DELAY_MS,
-        )
-        scheduler.every(
-            "kafka-delete-files",
-            DELETE_CHECK_MS,
-            lambda: report(blocking(manager.delete_due_files)),
-            delay_ms=DELETE_CHECK_MS,
-        )
+        checks_ms = config.log_retention_check_interval_ms
+        flushes_ms = config.log_flush_scheduler_interval_ms
+        points_ms = config.log_flush_offset_checkpoint_interval_ms
+        begin = partial(scheduler.every, delay_ms=INITIAL_DELAY_MS)
+        begin("kafka-log-retention", checks_ms, lambda: self._disk_failed(manager.cleanup()))
+        begin("kafka-log-flusher", flushes_ms, self._in_pool(manager.flush_dirty))
+        points = self._in_pool(manager.checkpoint_recovery_points)
+        begin("kafka-recovery-point-checkpoint", points_ms, points)
+        delete = self._in_pool(manager.delete_due_files)
+        scheduler.every("kafka-delete-files", DELETE_CHECK_MS, delete, delay_ms=DELETE_CHECK_MS)
         scheduler.every(
             "producer-id-expiration",
             EXPIRE_PRODUCERS_MS,
@@ -79,6 +65,9 @@ class LogMaintenance:
         self._flusher.start()
         if config.log_scrub_interval_ms:
             self._scrubber.start()
+
+    def _in_pool(self, act: Callable[[], Iterable[DiskFailure]]) -> Callable[[], None]:
+        return lambda: self._disk_failed(self._runtime.blocking(act))
 
     def stop(self) -> None:
         self._scrubber.stop()
