@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 from kafka08.errors import KafkaError
 from kafka08.log import directory as log_directory
@@ -42,6 +43,16 @@ class Surroundings(NamedTuple):
     sessions: SimulatedSessions
 
 
+class Witness(Protocol):
+    """Is told what a broker has before its process is killed, and what it has afterwards."""
+
+    def dies(self, broker: SimulatedBroker) -> None:
+        """It is about to be killed."""
+
+    def has_loaded(self, broker: SimulatedBroker, manager: LogManager) -> None:
+        """A process of it has loaded its logs."""
+
+
 class LoadedServer(KafkaServer):
     """Shows its logs once they are loaded, and its rooms once they are built. ``halt`` ends the
     process, ``has_loaded`` is told of the logs."""
@@ -71,8 +82,7 @@ class SimulatedBroker:
     """Broker ``broker_id`` on the host ``brokerN``, with an empty disk; not started.
 
     ``has_started``: its start is over, and no end has begun to show. ``is_ending``: it was told to
-    stop, or was killed and is not buried yet. ``dies`` is called before it is killed,
-    ``has_loaded`` when it has loaded its logs.
+    stop, or was killed and is not buried yet.
     """
 
     def __init__(
@@ -82,14 +92,13 @@ class SimulatedBroker:
         disk: BrokerDisk,
         clock: SimulatedClock,
         settings: Mapping[str, str],
+        witness: Witness,
     ) -> None:
         self.id = broker_id
         self.host = f"broker{broker_id}"
         self.clock = clock
         self.disk = disk
         self.disk.crashed = self.kill
-        self.dies: Callable[[], object] = lambda: None
-        self.has_loaded: Callable[[LogManager], object] = lambda manager: None
         self.has_started = False
         self.is_ending = False
         self.is_gone = False
@@ -105,6 +114,7 @@ class SimulatedBroker:
             }
         )
         self._surroundings = surroundings
+        self._witness = witness
         self.runtime = self._new_runtime()
         self._server: LoadedServer | None = None
 
@@ -151,8 +161,9 @@ class SimulatedBroker:
         assert self._server is None, f"{self.host} runs"
         assert not self.is_gone
         self.runtime = self._new_runtime()
+        has_loaded = partial(self._witness.has_loaded, self)
         self._server = LoadedServer(
-            self._halt, self.has_loaded, self.config, self.runtime, self._listen, self._connect
+            self._halt, has_loaded, self.config, self.runtime, self._listen, self._connect
         )
         self.runtime.spawn("main", self._start, self._server)
 
@@ -200,7 +211,7 @@ class SimulatedBroker:
         told."""
         if self._server is None or self.runtime.is_dead:
             return
-        self.dies()
+        self._witness.dies(self)
         scheduler, network, sessions = self._surroundings
         self.disk.dead = self.is_ending = True
         if self.runtime.process.held is not None:

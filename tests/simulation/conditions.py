@@ -13,14 +13,11 @@ from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
+from tests.simulation.aims import INDEXED, SYNCED, Aim
 from tests.simulation.faults import FAULTS
 
-SYNCED = {"log.flush.interval.messages": "1"}
-"""Settings with which brokers sync what they append before they answer."""
 LONE = {"min.insync.replicas": "1"}
 """A leader that is alone in its isr acknowledges."""
-INDEXED = {"log.index.interval.bytes": "100"}
-"""Small segments have entries in their indexes."""
 IN_STEPS = {"message.max.bytes": "1500", "replica.fetch.max.bytes": "1512"}
 """Followers that are behind catch up in steps."""
 
@@ -54,19 +51,11 @@ def draw(seed: int) -> Conditions:
     return Conditions(_mix(rng), settings, rng.choice(_RESTS))
 
 
-def aimed(
-    seed: int,
-    names: Collection[str],
-    settings: Mapping[str, str],
-    loads: tuple[str, ...],
-    rests_every: int | None,
-) -> Conditions:
-    """Those of the seed with these ``settings`` and ``loads``, but of all faults these alone, and
-    those that heal. ``rests_every``: None: as the seed draws it."""
+def aimed(seed: int, aim: Aim) -> Conditions:
+    """Those of the seed with what the aim asks for."""
     drawn = draw(seed)
-    merged = {**drawn.settings, **settings}
-    rests = drawn.rests_every if rests_every is None else rests_every
-    return Conditions(_only(names), merged, rests, loads)
+    rests = drawn.rests_every if aim.rests_every is None else aim.rests_every
+    return Conditions(_only(aim.faults), {**drawn.settings, **aim.settings}, rests, aim.loads)
 
 
 def synced(seed: int) -> Mapping[str, str]:

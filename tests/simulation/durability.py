@@ -55,7 +55,7 @@ class Durability:
             self.behind.add(broker.id)
 
     def dies(self, broker: SimulatedBroker) -> None:
-        """Its process is about to be killed."""
+        """As ``Witness``."""
         if broker.replicas is not None:
             self._owed[broker.id] = dict(self._counted(broker))
 
@@ -78,8 +78,7 @@ class Durability:
                 yield key, min(remote.log_end_offset, partition.log.log_end_offset)
 
     def has_loaded(self, broker: SimulatedBroker, manager: LogManager) -> None:
-        """Its next process has loaded its logs. Raises AssertionError if one of them lacks what it
-        owes."""
+        """As ``Witness``. Raises AssertionError if one of its logs lacks what it owes."""
         owed = self._owed.pop(broker.id, {})
         if manager.lost_at_start or broker.id in self.behind:
             return

@@ -15,39 +15,26 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import CodeType, MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from types import CodeType, ModuleType
+from typing import NamedTuple
 
+from tests.simulation.aims import INDEXED, SYNCED, Aim
 from tests.simulation.mutation_table import MutationTable, Row, row_of, said
-
-if TYPE_CHECKING:
-    from tests.simulation.conditions import Conditions
 
 ROOT = Path(__file__).parents[2]
 
 
 class Mutation(NamedTuple):
-    """In ``module`` the text ``old``, which it has once, becomes ``new``. ``aim``: the kinds of
-    faults that come in its runs, with ``settings`` for all brokers, these ``loads``, and a rest
-    after so many. Without it all is as the seeds draw it."""
+    """In ``module`` the text ``old``, which it has once, becomes ``new``. Without an ``aim`` its
+    runs are as the seeds draw them."""
 
     module: str
     old: str
     new: str
-    aim: tuple[str, ...] = ()
-    settings: Mapping[str, str] = MappingProxyType({})
-    loads: tuple[str, ...] = ()
-    rests_every: int | None = None
-
-    def conditions(self, seed: int) -> Conditions | None:
-        """Of a run with an aim; production code is imported."""
-        from tests.simulation.conditions import aimed
-
-        aim = self.aim, self.settings, self.loads, self.rests_every
-        return aimed(seed, *aim) if self.aim else None
+    aim: Aim | None = None
 
     @property
     def path(self) -> Path:
@@ -73,9 +60,6 @@ _LOG = "kafka08.log.log"
 
 _AIMED_BROKERS = 3
 """In runs with an aim."""
-# As in ``conditions``, which is not imported before the fault is planted.
-_SYNCED = {"log.flush.interval.messages": "1"}
-_INDEXED = {"log.index.interval.bytes": "100"}
 
 MUTATIONS = {
     # Acknowledgements and the high watermark
@@ -124,13 +108,13 @@ MUTATIONS = {
         _PARTITION,
         "        needed = max(self.high_watermark, self.leadership_start)\n",
         "        needed = self.high_watermark\n",
-        ("kill", "slow link"),
+        Aim(("kill", "slow link")),
     ),
     "isr-counts-although-zookeeper-refused": Mutation(
         "kafka08.server.replication.isr",
         "        if written:\n",
         "        if written or version:\n",
-        ("silence", "expire", "kill"),
+        Aim(("silence", "expire", "kill")),
     ),
     "isr-written-without-its-version": Mutation(
         "kafka08.server.replication.isr",
@@ -152,9 +136,7 @@ MUTATIONS = {
         _FETCHERS,
         "return self._positions.get(key) is position and position.partition.log is not None",
         "return position.partition.log is not None",
-        ("slow answers", "restart", "elect"),
-        loads=("leader-acks",),
-        rests_every=5,
+        Aim(("slow answers", "restart", "elect"), loads=("leader-acks",), rests_every=5),
     ),
     "leader-goes-on-to-follow": Mutation(
         _ROLES,
@@ -171,14 +153,13 @@ MUTATIONS = {
         "kafka08.log.manager",
         "        clean = directory.was_shut_down_cleanly\n",
         "        clean = True\n",
-        ("kill at a change", "power cut"),
+        Aim(("kill at a change", "power cut")),
     ),
     "trust-an-index-past-a-power-cut": Mutation(
         "kafka08.log.recovery.recovery",
         "segment.file.fd, 0, size, check_crc=True",
         "segment.file.fd, segment.index.last_position, size, check_crc=True",
-        ("power cut", "slow sync", "kill"),
-        _INDEXED,
+        Aim(("power cut", "slow sync", "kill"), INDEXED),
     ),
     "skip-the-sync-of-new-names": Mutation(
         _LOG,
@@ -189,9 +170,7 @@ MUTATIONS = {
         "kafka08.log.directory",
         '    os.replace(path + ".tmp", path)\n    sync_directory(os.path.dirname(path) or ".")\n',
         '    os.replace(path + ".tmp", path)\n',
-        ("kill all", "drift", "slow sync"),
-        _SYNCED,
-        ("admin",),
+        Aim(("kill all", "drift", "slow sync"), SYNCED, ("admin",)),
     ),
     "skip-the-sync-of-a-log": Mutation(
         _LOG,
@@ -210,9 +189,7 @@ MUTATIONS = {
         "            self.recovery_point = min(offset, self.recovery_point)\n"
         "            self.producers.truncate_to(",
         "            self.producers.truncate_to(",
-        ("slow answers", "kill all"),
-        _SYNCED,
-        ("leader-acks",),
+        Aim(("slow answers", "kill all"), SYNCED, ("leader-acks",)),
     ),
     # Elections
     "elect-from-outside-the-isr": Mutation(
@@ -254,13 +231,13 @@ MUTATIONS = {
         _ACTIVE,
         "if i in known and current[i] != known[i]}",
         "if i in known and current[i] is None}",
-        ("bounce", "restart"),
+        Aim(("bounce", "restart")),
     ),
     "controller-does-not-send-again": Mutation(
         "kafka08.controller.channels",
         "                self._stopping.wait(RETRY_SECONDS)\n        return None\n",
         "                return None\n        return None\n",
-        ("reset", "restart"),
+        Aim(("reset", "restart")),
     ),
     "nobody-watches-the-controller": Mutation(
         "kafka08.controller.controller",
@@ -271,7 +248,7 @@ MUTATIONS = {
         "zk.election",
         "return client.multi([CheckOp(znodes.CONTROLLER_EPOCH, epoch.version), *ops])[1:]\n",
         "return client.multi([*ops])\n",
-        ("depose", "old reads", "rolling restart"),
+        Aim(("depose", "old reads", "rolling restart")),
     ),
     "stale-leader-and-isr-accepted": Mutation(
         _ROLES,
@@ -282,7 +259,7 @@ MUTATIONS = {
         _ROLES,
         "        if epoch < self.controller_epoch:\n",
         "        if epoch < 0:\n",
-        ("depose", "slow link"),
+        Aim(("depose", "slow link")),
     ),
     "reassignment-does-not-wait-for-the-isr": Mutation(
         "kafka08.controller.reassignment",
@@ -293,9 +270,7 @@ MUTATIONS = {
         "kafka08.controller.deletion",
         "                self._started(failed), ReplicaState.DELETION_INELIGIBLE\n",
         "                self._started(failed), ReplicaState.DELETION_SUCCESSFUL\n",
-        ("isolate",),
-        loads=("topic-admin",),
-        rests_every=5,
+        Aim(("isolate",), loads=("topic-admin",), rests_every=5),
     ),
     # Groups
     "heartbeat-of-an-old-generation": Mutation(
@@ -307,21 +282,20 @@ MUTATIONS = {
         "kafka08.server.groups.offset_manager",
         "        return await_acks(self._replicas, required, acks, timeout_ms)[key], base\n",
         "        return NO_ERROR, base\n",
-        ("kill", "slow link"),
+        Aim(("kill", "slow link")),
     ),
     "offsets-are-loaded-to-the-known-high-watermark": Mutation(
         "kafka08.server.groups.offset_manager",
         "        end = max(partition.high_watermark, partition.leadership_start)\n",
         "        end = partition.high_watermark\n",
-        ("kill", "slow link"),
+        Aim(("kill", "slow link")),
     ),
     # Sessions
     "forget-the-fence": Mutation(
         _REPLICAS,
         "        if self.fenced and not partition.is_safe_without_zookeeper(acks):\n",
         "        if self.fenced and acks > 1:\n",
-        ("lose the session",),
-        loads=("leader-acks",),
+        Aim(("lose the session",), loads=("leader-acks",)),
     ),
     "broker-does-not-register-again": Mutation(
         "kafka08.server.cluster_view.healthcheck",
@@ -394,12 +368,14 @@ def _search(row: Row, runs: int) -> Row:
     mutation = MUTATIONS[row.name]
     plant(mutation)
     from tests.simulation import plan as plans
+    from tests.simulation.conditions import aimed
     from tests.simulation.trials import attempt
 
     logging.disable(logging.CRITICAL)
     for _ in range(runs):
-        plan = plans.draw(row.seed, brokers=_AIMED_BROKERS if mutation.aim else None)
-        trial = attempt(plan, drawn=mutation.conditions(row.seed))
+        aim = mutation.aim
+        plan = plans.draw(row.seed, brokers=_AIMED_BROKERS if aim else None)
+        trial = attempt(plan, drawn=aim and aimed(row.seed, aim))
         spent = row.spent + sum(trial.faults.values())
         if trial.failure:
             row = row._replace(spent=spent, said=said(trial.reason) or "an error")

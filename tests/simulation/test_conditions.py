@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.simulation import plan
-from tests.simulation.conditions import ALL, LONE, SYNCED, Conditions, aimed, draw
+from tests.simulation.aims import SYNCED, Aim
+from tests.simulation.conditions import ALL, LONE, Conditions, aimed, draw
 from tests.simulation.faults import FAULTS
 from tests.simulation.run import SimulatedRun
 
@@ -37,11 +38,11 @@ def test_a_kind_that_comes_keeps_its_weight() -> None:
 
 def test_runs_with_an_aim_have_few_faults_and_what_it_needs() -> None:
     for seed in range(20):
-        found = aimed(seed, ("kill", "cut"), SYNCED, ("admin",), None)
+        found = aimed(seed, Aim(("kill", "cut"), SYNCED, ("admin",)))
         assert set(found.faults) == {"kill", "cut", "calm", "start"}
         assert found.settings == {**draw(seed).settings, **SYNCED}
         assert (found.loads, found.rests_every) == (("admin",), draw(seed).rests_every)
-        assert aimed(seed, ("kill",), {}, (), 5).rests_every == 5
+        assert aimed(seed, Aim(("kill",), rests_every=5)).rests_every == 5
 
 
 @pytest.mark.parametrize("rests_every", [0, 2])

@@ -129,10 +129,7 @@ class SimulatedWorld:
         enough = str(min(2, len(self._kinds)))
         settings = {**SETTINGS, "min.insync.replicas": enough, **KINDS[kind], **self._settings}
         self.scheduler.note(f"is {kind}", f"broker{number}")
-        broker = SimulatedBroker(surroundings, number, disk, clock, settings)
-        broker.dies = partial(self.durability.dies, broker)
-        broker.has_loaded = partial(self.durability.has_loaded, broker)
-        return broker
+        return SimulatedBroker(surroundings, number, disk, clock, settings, self.durability)
 
     def __exit__(
         self,
