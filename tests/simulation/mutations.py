@@ -179,9 +179,7 @@ MUTATIONS = {
     ),
     "append-without-its-sync": Mutation(
         _LOG,
-        "            self._fresh.begin_period(leo, now)\n"
-        "        if end - self.recovery_point >= self.config.flush_messages:\n"
-        "            self.flush()\n",
+        "            self._fresh.begin_period(leo, now)\n        self.maybe_flush()\n",
         "            self._fresh.begin_period(leo, now)\n",
     ),
     "recovery-point-survives-a-truncation": Mutation(
