@@ -5,8 +5,6 @@ and permissions are those of ``kafka08.security.acls``; in filters 1 is any, and
 every pattern that matches the name.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, NamedTuple
 
 from kafka08.protocol.types import (

@@ -5,8 +5,6 @@ Keys, layouts and error codes are those of later Kafka releases. A broker that h
 closes the connection over the others, as an original broker does over all of them.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, NamedTuple
 
 from kafka08.protocol.schemas import NOT_ASKED, operations

@@ -5,8 +5,6 @@ layout of JoinGroup is another one (``JoinGroupStubRequest``). Brokers do not re
 members and their assignments.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, NamedTuple
 
 from kafka08.protocol.types import (

@@ -1,7 +1,5 @@
 """APIs of data and brokers that 0.8.2.2 does not have, declared once for all their versions."""
 
-from __future__ import annotations
-
 from typing import Annotated, NamedTuple
 
 from kafka08.protocol.schemas import DEBUG_REPLICA_ID, NO_EPOCH

@@ -5,8 +5,6 @@ OffsetCommit and OffsetFetch also 1) is that of 0.8.2.2, from kafka.api.* and
 org.apache.kafka.common.protocol.Protocol; what has a ``Since`` is of later releases.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias
 
 from kafka08.protocol.types import (

@@ -3,8 +3,6 @@
 Numbers of mechanisms are the places in ``MECHANISMS``.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, NamedTuple
 
 from kafka08.protocol.types import (

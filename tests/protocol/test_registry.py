@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ForwardRef
 
 import pytest
 
@@ -25,6 +25,13 @@ def test_the_tables() -> None:
         assert api_of(api.request) == (api.key, version, Struct(api.response, version))
     with pytest.raises(KeyError):
         api_of(g.HeartbeatResponse(0))
+
+
+def test_schemas_keep_no_compiled_text_of_their_annotations() -> None:
+    for api in [*APIS.values(), *ORIGINAL_APIS.values()]:
+        for schema in (api.request, api.response):
+            kinds = schema.__annotations__.values()
+            assert not any(isinstance(each, ForwardRef) for each in kinds), schema
 
 
 @pytest.mark.parametrize(
