@@ -1,5 +1,6 @@
-"""Runs that found faults of the broker, which have tests of their own too: a run takes other steps
-when the broker or the simulation changes."""
+"""Runs that found faults of the broker, which have tests of their own too, or faults of a check.
+
+A run takes other steps when the broker or the simulation changes."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ FOUND = {
     "a tail where the leader has cleaned": (211616000004, 5, plan.FAULTS),
     "a leader that led again with another tail": (158818000008, 3, plan.FAULTS),
     "an end that was not synced when its broker was back": (555562000004, 1, plan.FAULTS),
+    "a compacted log with nothing left below a cut": (131368000083, 3, 60),
 }
 
 
