@@ -82,10 +82,16 @@ class SaslAuthenticateResponse(NamedTuple):
 
 
 class InitProducerIdRequest(NamedTuple):
-    """Get an id for an idempotent producer."""
+    """Get an id for an idempotent producer, or begin to use a transactional id: what a former
+    producer with it has begun is aborted, and that producer is fenced."""
 
-    transactional_id: Annotated[nullable_string, Doc("transactions are not served")]
+    transactional_id: Annotated[nullable_string, Compact(2), Doc("null: idempotent alone")]
     transaction_timeout_ms: int32
+    producer_id: Annotated[
+        int64, Since(3), Doc("of the same producer, after an error; -1 = a new one")
+    ] = -1
+    producer_epoch: Annotated[int16, Since(3)] = -1
+    tags: Annotated[tagged_fields, Since(2)] = None
 
 
 class InitProducerIdResponse(NamedTuple):
@@ -93,6 +99,10 @@ class InitProducerIdResponse(NamedTuple):
     error: int16
     producer_id: Annotated[int64, Doc("-1 on error")]
     producer_epoch: Annotated[int16, Doc("-1 on error")]
+    tags: Annotated[tagged_fields, Since(2)] = None
+    header_tags: Annotated[
+        tagged_fields, Since(2, before="throttle_time_ms"), Doc("of the header")
+    ] = None
 
 
 # 23 OffsetForLeaderEpoch

@@ -17,6 +17,7 @@ from kafka08.protocol import group_schemas as g
 from kafka08.protocol import later_schemas as later
 from kafka08.protocol import schemas as s
 from kafka08.protocol import scram_schemas as scram
+from kafka08.protocol import transaction_schemas as t
 from kafka08.protocol.types import Schema, Struct
 
 SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 17, 18, 36
@@ -87,7 +88,7 @@ APIS: Apis = {
         _api(6, "UpdateMetadata", s, 0, 0),
         _api(7, "ControlledShutdown", s, 0, 0),
         _api(8, "OffsetCommit", s, 7, 1),
-        _api(9, "OffsetFetch", s, 5, 1),
+        _api(9, "OffsetFetch", s, 7, 1, flexible=6),
         _api(10, "ConsumerMetadata", s, 2, 0),
         _api(11, "JoinGroup", g, 5, most_elements=FEW),
         _api(12, "Heartbeat", g, 3, 0),
@@ -100,8 +101,13 @@ APIS: Apis = {
         _api(19, "CreateTopics", a, 4, 1),
         _api(20, "DeleteTopics", a, 3, 0),
         _api(21, "DeleteRecords", a, 1),
-        _api(22, "InitProducerId", later, 1),
+        _api(22, "InitProducerId", later, 4, flexible=2),
         _api(23, "OffsetForLeaderEpoch", later, 3),
+        _api(24, "AddPartitionsToTxn", t, 5, most_elements=FEW, flexible=3),
+        _api(25, "AddOffsetsToTxn", t, 3, flexible=3),
+        _api(26, "EndTxn", t, 3, flexible=3),
+        _api(27, "WriteTxnMarkers", t, 1, flexible=1),
+        _api(28, "TxnOffsetCommit", t, 3, flexible=3),
         _api(29, "DescribeAcls", acls, 1),
         _api(30, "CreateAcls", acls, 1, most_elements=FEW),
         _api(31, "DeleteAcls", acls, 1, most_elements=FEW),
@@ -116,6 +122,9 @@ APIS: Apis = {
         _api(47, "OffsetDelete", g, 0),
         _api(50, "DescribeUserScramCredentials", scram, 0, flexible=0, most_elements=FEW),
         _api(51, "AlterUserScramCredentials", scram, 0, flexible=0, most_elements=FEW),
+        _api(61, "DescribeProducers", t, 0, flexible=0, most_elements=FEW),
+        _api(65, "DescribeTransactions", t, 0, flexible=0, most_elements=FEW),
+        _api(66, "ListTransactions", t, 1, flexible=0, most_elements=FEW),
     )
 }
 

@@ -8,6 +8,7 @@ org.apache.kafka.common.protocol.Protocol; what has a ``Since`` is of later rele
 from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias
 
 from kafka08.protocol.types import (
+    Compact,
     Doc,
     Nullable,
     Records,
@@ -458,15 +459,22 @@ class OffsetCommitResponse(NamedTuple):
 
 
 class OffsetFetchTopic(NamedTuple):
-    topic: string
-    partitions: list[int32]
+    topic: Annotated[string, Compact(6)]
+    partitions: Annotated[list[int32], Compact(6)]
+    tags: Annotated[tagged_fields, Since(6)] = None
 
 
 class OffsetFetchRequest(NamedTuple):
     """Offsets committed with version 1 or later, from the group's coordinator (version 1 on)."""
 
-    group: string
-    topics: Annotated[list[OffsetFetchTopic] | None, Nullable(2), Doc("null = all of the group")]
+    group: Annotated[string, Compact(6)]
+    topics: Annotated[
+        list[OffsetFetchTopic] | None, Compact(6), Nullable(2), Doc("null = all of the group")
+    ]
+    require_stable: Annotated[
+        boolean, Since(7), Doc("not while a transaction that is to commit them is open")
+    ] = False
+    tags: Annotated[tagged_fields, Since(6)] = None
 
 
 class OffsetFetchRequestV0(OffsetFetchRequest):
@@ -478,20 +486,26 @@ class OffsetFetchRequestV0(OffsetFetchRequest):
 class OffsetFetchPartitionResponse(NamedTuple):
     partition: int32
     offset: int64
-    metadata: Annotated[string, Nullable(2)]
+    metadata: Annotated[string, Compact(6), Nullable(2)]
     error: int16
     leader_epoch: Annotated[int32, Since(5, before="metadata")] = NO_EPOCH
+    tags: Annotated[tagged_fields, Since(6)] = None
 
 
 class OffsetFetchTopicResponse(NamedTuple):
-    topic: string
-    partitions: list[OffsetFetchPartitionResponse]
+    topic: Annotated[string, Compact(6)]
+    partitions: Annotated[list[OffsetFetchPartitionResponse], Compact(6)]
+    tags: Annotated[tagged_fields, Since(6)] = None
 
 
 class OffsetFetchResponse(NamedTuple):
-    topics: list[OffsetFetchTopicResponse]
+    topics: Annotated[list[OffsetFetchTopicResponse], Compact(6)]
     throttle_time_ms: Annotated[int32, Since(3, before="topics")] = 0
     error: Annotated[int16, Since(2)] = 0
+    tags: Annotated[tagged_fields, Since(6)] = None
+    header_tags: Annotated[
+        tagged_fields, Since(6, before="throttle_time_ms"), Doc("of the header")
+    ] = None
 
 
 class ConsumerMetadataRequest(NamedTuple):

@@ -68,7 +68,7 @@ def test_a_count_beyond_the_bytes_left_is_refused(schema: Any, head: bytes, coun
 
 def test_negative_counts_are_empty_arrays() -> None:
     assert decode(s.ProduceResponse, b"\x80\0\0\0") == (s.ProduceResponse([]), 4)
-    assert decode(s.OffsetFetchTopic, b"\0\1t\xff\xff\xff\xff")[0] == ("t", [])
+    assert decode(s.OffsetFetchTopic, b"\0\1t\xff\xff\xff\xff")[0] == s.OffsetFetchTopic("t", [])
 
 
 @pytest.mark.parametrize(

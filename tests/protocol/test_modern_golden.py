@@ -48,7 +48,7 @@ def leaves(value: Any, version: int) -> Iterator[Any]:
         for field in fields_of(type(value), version):
             inner = getattr(value, field.name)
             is_set = isinstance(field.kind, Records) and field.kind.name == "message set"
-            if field.name == "tags":
+            if field.name in ("tags", "header_tags"):
                 continue
             yield from ["records"] if is_set else leaves(inner, version)
     elif isinstance(value, list):
