@@ -78,6 +78,17 @@ cdef enum:
     SEQUENCE_AT = 53
     RECORDS_AT = 61
     MIN_BATCH_SIZE = 49
+    TRANSACTIONAL = 0x10
+    CONTROL = 0x20
+    MARKER_RECORD = 17  # bytes; these three are varints in it
+    RECORD_LENGTH = 0x20
+    KEY_LENGTH = 0x08
+    VALUE_LENGTH = 0x0C
+    NO_TRANSACTION = 0
+    IN_TRANSACTION = 1
+    ABORT = 2
+    COMMIT = 3
+    OTHER_CONTROL = 4
 
 cdef int at_end = END
 cdef int at_cut = CUT
@@ -310,11 +321,30 @@ def message_times(buffer, int64_t position, int64_t stop):
     return oldest, newest, bool(odd)
 
 
+cdef (int32_t, int32_t) part_of(const uint8_t *at, int64_t reach) noexcept nogil:
+    """What a batch is in a transaction, and a marker's coordinator epoch, else -1."""
+    cdef const uint8_t *record = at + RECORDS_AT
+    cdef int32_t kind
+    if not at[BATCH_CODEC_AT] & CONTROL:
+        return (IN_TRANSACTION if at[BATCH_CODEC_AT] & TRANSACTIONAL else NO_TRANSACTION), -1
+    if (
+        reach < RECORDS_AT + MARKER_RECORD
+        or int32_at(at + SIZE_AT) != RECORDS_AT + MARKER_RECORD - LOG_OVERHEAD
+        or record[0] != RECORD_LENGTH
+        or record[4] != KEY_LENGTH
+        or record[9] != VALUE_LENGTH
+    ):
+        return OTHER_CONTROL, -1
+    kind = (record[7] << 8) | record[8]
+    kind = COMMIT if kind == 1 else OTHER_CONTROL if kind else ABORT
+    return kind, int32_at(record + 12)
+
+
 def producer_batches(buffer, int64_t position, int64_t stop):
     cdef Py_buffer view
     cdef const uint8_t *at
     cdef int64_t producer_id
-    cdef int32_t size
+    cdef int32_t size, part, epoch
     cdef list found = []
     PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE)
     try:
@@ -325,6 +355,7 @@ def producer_batches(buffer, int64_t position, int64_t stop):
             if at[MAGIC_AT] == BATCH and stop - position >= RECORDS_AT:
                 producer_id = int64_at(at + PRODUCER_AT)
                 if producer_id > -1:
+                    part, epoch = part_of(at, stop - position)
                     found.append((
                         producer_id,
                         <int16_t>((at[PRODUCER_EPOCH_AT] << 8) | at[PRODUCER_EPOCH_AT + 1]),
@@ -332,6 +363,8 @@ def producer_batches(buffer, int64_t position, int64_t stop):
                         int64_at(at),
                         int32_at(at + LAST_DELTA_AT),
                         int64_at(at + MAX_TIMESTAMP_AT),
+                        part,
+                        epoch,
                     ))
             size = int32_at(at + SIZE_AT)
             position += LOG_OVERHEAD

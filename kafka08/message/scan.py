@@ -27,6 +27,7 @@ from kafka08.message.batch import (
     BATCH_ATTRIBUTES_AT,
     BATCH_CODEC_AT,
     CLAIMED,
+    CONTROL,
     LAST_DELTA_AT,
     LOG_APPEND_TIME,
     MAX_TIMESTAMP_AT,
@@ -35,6 +36,7 @@ from kafka08.message.batch import (
     NO_TIMESTAMP,
     PRODUCER_AT,
     RECORDS_AT,
+    TRANSACTIONAL,
 )
 from kafka08.message.crc import crc32, crc32c
 from kafka08.message.entry import (
@@ -80,6 +82,7 @@ from kafka08.message.entry import (
     key_and_value,
     offset_and_stop,
 )
+from kafka08.message.markers import IN_TRANSACTION, NO_TRANSACTION, marker_of
 
 _PRODUCER: Final = Struct(">qhi")  # id, epoch, sequence of the first record
 
@@ -90,8 +93,9 @@ FIELDS: Final = 5  # numbers that ``fields`` gives for each entry
 CHUNK = 1 << 20  # bytes of a file read at once
 
 # The producer's id and epoch, the sequence of the first record, base offset, last offset delta and
-# largest timestamp of a batch.
-ProducerRow: TypeAlias = tuple[int, int, int, int, int, int]
+# largest timestamp of a batch, what it is in a transaction (``markers``), and of a marker the
+# coordinator's epoch.
+ProducerRow: TypeAlias = tuple[int, int, int, int, int, int, int, int]
 
 
 def walk(
@@ -272,6 +276,7 @@ def producer_batches(buffer: BytesLike, position: int, stop: int) -> list[Produc
     """The batches of idempotent producers among the entries that begin before ``stop``.
 
     Of an entry that ends after ``stop`` the header must be in the buffer; it is the last one read.
+    A marker must be whole.
     """
     view = memoryview(buffer)
     check_bounds(view, position, stop)
@@ -283,8 +288,17 @@ def producer_batches(buffer: BytesLike, position: int, stop: int) -> list[Produc
                 offset = OFFSET.unpack_from(view, start)[0]
                 delta = SIZE.unpack_from(view, start + LAST_DELTA_AT)[0]
                 time = OFFSET.unpack_from(view, start + MAX_TIMESTAMP_AT)[0]
-                found.append((producer_id, epoch, sequence, offset, delta, time))
+                part = _part_of(view, start, stop)
+                found.append((producer_id, epoch, sequence, offset, delta, time, *part))
     return found
+
+
+def _part_of(view: memoryview, start: int, stop: int) -> tuple[int, int]:
+    """What a batch is in a transaction, and a marker's coordinator epoch, else -1."""
+    attributes = view[start + BATCH_CODEC_AT]
+    if attributes & CONTROL:
+        return marker_of(view[start + RECORDS_AT : min(_after(view, start), stop)])
+    return (IN_TRANSACTION if attributes & TRANSACTIONAL else NO_TRANSACTION), -1
 
 
 def fields(buffer: BytesLike, position: int, stop: int, number: int | None = None) -> array[int]:

@@ -29,6 +29,14 @@ from kafka08.message.entry import (
     Walked,
     encode_entry,
 )
+from kafka08.message.markers import (
+    ABORT,
+    COMMIT,
+    IN_TRANSACTION,
+    NO_TRANSACTION,
+    OTHER_CONTROL,
+    encode_marker,
+)
 from kafka08.message.scan import FileWalk, iter_entries, refuse
 from tests.message.batches import batch, simple, timed, timed_wrapper
 
@@ -148,6 +156,14 @@ def damaged_sets(draw) -> bytes:
         )
     )
     later = st.sampled_from([timed([(b"k", b"v"), (None, None)], 3), timed_wrapper(b"", 1, 7)])
+    later |= st.builds(
+        encode_marker,
+        st.just(7),
+        st.just(1),
+        st.sampled_from([ABORT, COMMIT]),
+        st.just(3),
+        st.just(9),
+    )
     data = bytearray(b"".join(encode_entry(*row) for row in rows))
     data += draw(st.sampled_from([b"", b""]) | later | batches()) + draw(batches() | later)
     for at, value in draw(
@@ -375,7 +391,10 @@ def produced(producer: int, base: int, *values: bytes) -> bytes:
 
 
 PRODUCED = ONE + produced(1, 3, b"a", b"b") + produced(-1, 5, b"c") + produced(1 << 62, 9, b"d")
-ROWS = [(1, 300, (1 << 31) - 1, 3, 1, 1001), (1 << 62, 300, (1 << 31) - 1, 9, 0, 1000)]
+ROWS = [
+    (1, 300, (1 << 31) - 1, 3, 1, 1001, NO_TRANSACTION, -1),
+    (1 << 62, 300, (1 << 31) - 1, 9, 0, 1000, NO_TRANSACTION, -1),
+]
 
 
 @pytest.mark.parametrize("find", [scan.plain_producer_batches, scan.producer_batches])
@@ -388,6 +407,23 @@ def test_the_batches_of_producers(find):
     for position, stop in ((-1, 10), (0, len(long) + 1)):
         with pytest.raises(IndexError):
             find(long, position, stop)
+
+
+@pytest.mark.parametrize("find", [scan.plain_producer_batches, scan.producer_batches])
+def test_what_batches_are_in_transactions(find):
+    of_7 = {"producer_id": 7, "producer_epoch": 1, "base_sequence": 0}
+    data = batch(simple(b"a"), 3, attributes=0x18, **of_7)
+    data += encode_marker(7, 2, ABORT, 5, 900) + encode_marker(8, 0, COMMIT, -1, 901)
+    data += batch(simple(b"a"), 3, attributes=0x20, **of_7)
+    assert [(row[0], *row[-2:]) for row in find(data, 0, len(data))] == [
+        (7, IN_TRANSACTION, -1),
+        (7, ABORT, 5),
+        (8, COMMIT, -1),
+        (7, OTHER_CONTROL, -1),
+    ]
+    assert find(data, 0, len(data))[1][:6] == (7, 2, -1, 0, 0, 900)
+    cut = encode_marker(7, 2, ABORT, 5, 900)[:-1]
+    assert find(cut, 0, len(cut))[0][-2:] == (OTHER_CONTROL, -1)
 
 
 @pytest.mark.parametrize("chunk", [61, 100, 400, 1 << 20])
