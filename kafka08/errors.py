@@ -176,6 +176,22 @@ class InvalidProducerEpochError(KafkaError):
     java_class = "org.apache.kafka.common.errors.InvalidProducerEpochException"
 
 
+class InvalidTxnStateError(KafkaError):
+    """A later code, as OutOfOrderSequenceError."""
+
+    code = 48
+    text = "The transaction of the producer is in a state that does not allow this"
+    java_class = "org.apache.kafka.common.errors.InvalidTxnStateException"
+
+
+class TransactionCoordinatorFencedError(KafkaError):
+    """A later code, between brokers."""
+
+    code = 52
+    text = "A marker comes from a coordinator that has been replaced"
+    java_class = "org.apache.kafka.common.errors.TransactionCoordinatorFencedException"
+
+
 class PolicyViolationError(KafkaError):
     code = 44
     text = "The settings of the topic do not allow this"
@@ -308,7 +324,6 @@ class LaterCode(IntEnum):
     DUPLICATE_RESOURCE = 92
     UNACCEPTABLE_CREDENTIAL = 93
     TRANSACTIONAL_ID_NOT_FOUND = 105
-    TRANSACTION_ABORTABLE = 120
 
 
 _LATER_CODES = {int(code): code.name.title().replace("_", "") for code in LaterCode}

@@ -1,27 +1,34 @@
-"""The idempotent producers of a partition: which batch of each comes next. Pure.
+"""The producers of a partition: which batch of each comes next, and its open transaction. Pure.
 
-Mirrors kafka.log.ProducerStateManager of later releases without transactions. A producer numbers
-its batches; the log keeps the last ones of each producer, so that a batch that is sent again is
-recognised and not stored twice. The state is rebuilt from snapshots and from the batch headers in
-the log behind them.
+Mirrors kafka.log.ProducerStateManager of later releases. A producer numbers its batches; the log
+keeps the last ones of each producer, so that a batch that is sent again is recognised and not
+stored twice. A transaction begins with the first transactional batch of a producer and ends with a
+marker. The state is rebuilt from snapshots and from the batch headers in the log behind them.
 
 Producers that were not heard of for long are forgotten, by the broker's clock: a producer may send
 old timestamps, and must not be forgotten for that while it sends. Only after a restart the times of
-its batches are all that is known. The original always goes by those.
+its batches are all that is known. The original always goes by those. A producer with an open
+transaction is not forgotten.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from collections.abc import Iterator
+from enum import IntEnum
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 from kafka08.errors import (
     InvalidProducerEpochError,
     InvalidRecordError,
+    InvalidTxnStateError,
     KafkaError,
     OutOfOrderSequenceError,
+    TransactionCoordinatorFencedError,
 )
 from kafka08.message.crc import crc32c
+from kafka08.message.markers import ABORT, COMMIT, IN_TRANSACTION, NO_TRANSACTION, OTHER_CONTROL
 
 # Clients send at most five requests at once; each may come again.
 _KEPT_BATCHES = 5
@@ -30,9 +37,20 @@ _SEQUENCES = 1 << 31
 _VERSION = 1
 _HEAD = struct.Struct(">hIi")  # version, crc of the rest, number of entries
 _CRC_END = 6
-# Producer id, epoch, last sequence, last offset, last offset delta, timestamp; then the epoch of
-# the transaction coordinator and the first offset of an open transaction, both -1 here.
+# Producer id, epoch, last sequence, last offset, last offset delta, timestamp, the epoch of the
+# transaction coordinator that wrote the last marker, the first offset of an open transaction.
 _ENTRY = struct.Struct(">qhiqiqiq")
+
+NONE: Final = -1
+"""In place of an offset, an epoch or a time: there is none."""
+
+
+class Origin(IntEnum):
+    """Who appends a producer's batch to a leader's log: a client, whose sequences are checked, or a
+    coordinator, which has made the batch itself."""
+
+    CLIENT = 0
+    COORDINATOR = 1
 
 
 class CorruptSnapshotError(KafkaError):
@@ -41,7 +59,8 @@ class CorruptSnapshotError(KafkaError):
 
 class BatchMetadata(NamedTuple):
     """The header fields of a batch. ``last_delta``: offset and sequence of the last message,
-    relative to those of the first."""
+    relative to those of the first. ``part``: what it is in a transaction (``message.markers``);
+    ``coordinator_epoch``: that of a marker."""
 
     producer_id: int
     epoch: int
@@ -49,6 +68,8 @@ class BatchMetadata(NamedTuple):
     base_offset: int
     last_delta: int
     timestamp: int
+    part: int = NO_TRANSACTION
+    coordinator_epoch: int = NONE
 
     @property
     def last_sequence(self) -> int:
@@ -62,31 +83,60 @@ class BatchMetadata(NamedTuple):
         return self.base_offset + self.last_delta
 
 
-class _Known(NamedTuple):
-    """The last batches of a producer, oldest first and of one epoch, and when it was last heard of
-    (ms)."""
+class ProducerState(NamedTuple):
+    """A producer's ``epoch``, its last ``batches`` of that epoch, oldest first, and when it was
+    last heard of (ms). ``timestamp`` is that of its last batch or marker, ``coordinator_epoch``
+    that of its last marker. ``transaction_start``: the first offset of its open transaction."""
 
+    epoch: int
     heard_ms: int
-    batches: tuple[BatchMetadata, ...]
+    timestamp: int
+    batches: tuple[BatchMetadata, ...] = ()
+    coordinator_epoch: int = NONE
+    transaction_start: int = NONE
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NONE
+
+
+class CompletedTransaction(NamedTuple):
+    """A transaction that wrote from ``first_offset`` on; ``last_offset`` is that of its marker."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    is_aborted: bool
 
 
 class ProducerStates:
-    """The last batches of each producer."""
+    """The state of each producer. ``open``: the first offsets of open transactions by producer, in
+    rising order. ``transactional_end``: no batch of a transaction is at that offset or beyond."""
 
     def __init__(self) -> None:
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, ProducerState] = {}
+        self.open: dict[int, int] = {}
+        self.transactional_end = 0
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def check(self, batch: BatchMetadata) -> BatchMetadata | None:
+    def __getitem__(self, producer_id: int) -> ProducerState:
+        return self._known[producer_id]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._known)
+
+    def check(self, batch: BatchMetadata, origin: Origin = Origin.CLIENT) -> BatchMetadata | None:
         """Whether a producer's batch may be appended; changes nothing.
 
         The stored batch if it is one that was stored already. Raises OutOfOrderSequenceError,
-        InvalidProducerEpochError, or InvalidRecordError for one without epoch or sequence. Its base
-        offset does not matter.
+        InvalidProducerEpochError, InvalidTxnStateError for a batch outside of the transaction that
+        its producer has open, TransactionCoordinatorFencedError for a marker of a former
+        coordinator, or InvalidRecordError for a batch without epoch or sequence. Its base offset
+        does not matter.
         """
-        if batch.epoch < 0 or batch.first_sequence < 0:
+        if batch.epoch < 0 or (batch.first_sequence < 0 and origin == Origin.CLIENT):
             raise InvalidRecordError(
                 f"A batch of producer {batch.producer_id} has epoch {batch.epoch} and "
                 f"sequence {batch.first_sequence}"
@@ -94,34 +144,74 @@ class ProducerStates:
         known = self._known.get(batch.producer_id)
         if known is None:
             return None
+        if origin == Origin.COORDINATOR:
+            _check_epoch(known, batch)
+            if batch.coordinator_epoch < known.coordinator_epoch and batch.part != IN_TRANSACTION:
+                raise TransactionCoordinatorFencedError(
+                    f"A marker of producer {batch.producer_id} has coordinator epoch "
+                    f"{batch.coordinator_epoch}, the last one had {known.coordinator_epoch}"
+                )
+            return None
         stored = _stored(known.batches, batch)
         if stored is None:
-            _check_next(known.batches[-1], batch)
+            _check_epoch(known, batch)
+            _check_sequence(known, batch)
+            if known.transaction_start >= 0 and batch.part != IN_TRANSACTION:
+                raise InvalidTxnStateError(
+                    f"Producer {batch.producer_id} has a transaction open and sent a batch that is "
+                    "not in it"
+                )
         return stored
 
-    def update(self, batch: BatchMetadata, heard_ms: int) -> None:
-        """A batch is in the log now: appended, replicated, or found there at the start."""
+    def update(self, batch: BatchMetadata, heard_ms: int) -> CompletedTransaction | None:
+        """A batch is in the log now: appended, replicated, or found there at the start. Returns the
+        transaction that it completes."""
         known = self._known.get(batch.producer_id)
-        batches: tuple[BatchMetadata, ...] = () if known is None else known.batches
-        if batches and batches[-1].epoch != batch.epoch:
-            batches = ()
-        if not batches or batch.first_sequence >= 0:
+        if known is None or known.epoch != batch.epoch:
+            before, known = known, ProducerState(batch.epoch, heard_ms, batch.timestamp)
+            if before is not None:
+                known = known._replace(
+                    coordinator_epoch=before.coordinator_epoch,
+                    transaction_start=before.transaction_start,
+                )
+        completed = None
+        start = known.transaction_start
+        batches, coordinator_epoch = known.batches, known.coordinator_epoch
+        if batch.part in (ABORT, COMMIT):
+            coordinator_epoch = batch.coordinator_epoch
+            if start >= 0:
+                ends, aborted = batch.last_offset, batch.part == ABORT
+                completed = CompletedTransaction(batch.producer_id, start, ends, aborted)
+                del self.open[batch.producer_id]
+                start = NONE
+        elif batch.part != OTHER_CONTROL:
             batches = (*batches[1 - _KEPT_BATCHES :], batch)
-        self._known[batch.producer_id] = _Known(heard_ms, batches)
+            if batch.part == IN_TRANSACTION and start < 0:
+                start = self.open[batch.producer_id] = batch.base_offset
+        if batch.part != NO_TRANSACTION:
+            self.transactional_end = batch.last_offset + 1
+        self._known[batch.producer_id] = ProducerState(
+            batch.epoch, heard_ms, batch.timestamp, batches, coordinator_epoch, start
+        )
+        return completed
 
     def truncate(self, end: int) -> bool:
         """Forget batches that end at offset ``end`` or beyond.
 
-        False if this forgets all that is known of a producer, which may have older batches in the
-        log: then the state must be rebuilt.
+        False if that cannot be done without reading the log: it forgets all that is known of a
+        producer, which may have older batches there, or a transaction began or ended behind
+        ``end``. Then the state must be rebuilt.
         """
+        if self.transactional_end > end:
+            return False
         whole = True
-        for producer_id, (heard_ms, batches) in list(self._known.items()):
-            if batches[-1].last_offset < end:
+        for producer_id, known in list(self._known.items()):
+            batches = known.batches
+            if not batches or batches[-1].last_offset < end:
                 continue
             left = tuple(batch for batch in batches if batch.last_offset < end)
             if left:
-                self._known[producer_id] = _Known(heard_ms, left)
+                self._known[producer_id] = known._replace(batches=left)
             else:
                 del self._known[producer_id]
                 whole = False
@@ -132,7 +222,7 @@ class ProducerStates:
         left = {
             producer_id: known
             for producer_id, known in self._known.items()
-            if known.heard_ms >= before_ms
+            if known.heard_ms >= before_ms or known.transaction_start >= 0
         }
         forgotten = len(self._known) - len(left)
         if forgotten:
@@ -143,26 +233,14 @@ class ProducerStates:
 
     def snapshot(self) -> bytes:
         """The last batch of each producer, as a file's content."""
-        entries = b"".join(
-            _ENTRY.pack(
-                last.producer_id,
-                last.epoch,
-                last.last_sequence,
-                last.last_offset,
-                last.last_delta,
-                last.timestamp,
-                -1,
-                -1,
-            )
-            for last in (known.batches[-1] for known in self._known.values())
-        )
+        entries = b"".join(_entry(id_, known) for id_, known in self._known.items())
         rest = len(self._known).to_bytes(4, "big") + entries
         return _HEAD.pack(_VERSION, crc32c(rest), len(self._known)) + entries
 
     @classmethod
-    def restore(cls, data: bytes, now: int) -> ProducerStates:
-        """The state of a snapshot: producers were heard of at the times of their batches, and
-        ``now`` (ms) at the latest. Raises CorruptSnapshotError."""
+    def restore(cls, data: bytes, now: int, end: int = 0) -> ProducerStates:
+        """The state of a snapshot at the offset ``end``: producers were heard of at the times of
+        their batches, and ``now`` (ms) at the latest. Raises CorruptSnapshotError."""
         if len(data) < _HEAD.size:
             raise CorruptSnapshotError(f"a snapshot of {len(data)} bytes")
         version, crc, count = _HEAD.unpack_from(data)
@@ -172,16 +250,39 @@ class ProducerStates:
             raise CorruptSnapshotError(f"{len(data)} bytes for {count} producers")
         states = cls()
         for entry in _ENTRY.iter_unpack(data[_HEAD.size :]):
-            producer_id, epoch, last_sequence, last_offset, delta, timestamp, _, _ = entry
-            first = (last_sequence - delta) % _SEQUENCES if last_sequence >= 0 else -1
-            batch = BatchMetadata(producer_id, epoch, first, last_offset - delta, delta, timestamp)
-            states.update(batch, min(timestamp, now))
+            states._restore(entry, now)
+        states.open = dict(sorted(states.open.items(), key=itemgetter(1)))
+        if any(each.coordinator_epoch >= 0 for each in states._known.values()) or states.open:
+            states.transactional_end = end
         return states
+
+    def _restore(self, entry: tuple[int, int, int, int, int, int, int, int], now: int) -> None:
+        producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, start = entry
+        batches: tuple[BatchMetadata, ...] = ()
+        if offset >= 0:
+            first = (sequence - delta) % _SEQUENCES if sequence >= 0 else NONE
+            batches = (BatchMetadata(producer_id, epoch, first, offset - delta, delta, timestamp),)
+        heard_ms = min(timestamp, now)
+        self._known[producer_id] = ProducerState(
+            epoch, heard_ms, timestamp, batches, coordinator_epoch, start
+        )
+        if start >= 0:
+            self.open[producer_id] = start
 
     @property
     def last_offsets(self) -> list[int]:
         """Those of the last batch of each producer."""
-        return [known.batches[-1].last_offset for known in self._known.values()]
+        return [known.batches[-1].last_offset for known in self._known.values() if known.batches]
+
+
+def _entry(producer_id: int, known: ProducerState) -> bytes:
+    """Of a snapshot. A producer of which there are only markers has the offset -1."""
+    sequence, offset, delta = NONE, NONE, 0
+    if known.batches:
+        last = known.batches[-1]
+        sequence, offset, delta = last.last_sequence, last.last_offset, last.last_delta
+    head = producer_id, known.epoch, sequence, offset, delta, known.timestamp
+    return _ENTRY.pack(*head, known.coordinator_epoch, known.transaction_start)
 
 
 def _stored(known: tuple[BatchMetadata, ...], batch: BatchMetadata) -> BatchMetadata | None:
@@ -196,18 +297,21 @@ def _stored(known: tuple[BatchMetadata, ...], batch: BatchMetadata) -> BatchMeta
     return None
 
 
-def _check_next(last: BatchMetadata, batch: BatchMetadata) -> None:
-    """Whether a batch may follow the last one of its producer."""
-    producer = f"Producer {batch.producer_id}"
-    if batch.epoch < last.epoch:
-        raise InvalidProducerEpochError(f"{producer} has epoch {last.epoch}, not {batch.epoch}")
-    if batch.epoch > last.epoch:
-        expected = 0
-    elif last.first_sequence < 0:
-        return  # control batches alone: the sequence is not known
-    else:
-        expected = (last.last_sequence + 1) % _SEQUENCES
+def _check_epoch(known: ProducerState, batch: BatchMetadata) -> None:
+    if batch.epoch < known.epoch:
+        raise InvalidProducerEpochError(
+            f"Producer {batch.producer_id} has epoch {known.epoch}, not {batch.epoch}"
+        )
+
+
+def _check_sequence(known: ProducerState, batch: BatchMetadata) -> None:
+    """Whether a batch may follow the last one of its producer. A new epoch begins with 0, also
+    after a marker that brought it."""
+    expected = 0
+    if batch.epoch == known.epoch and known.batches:
+        expected = (known.batches[-1].last_sequence + 1) % _SEQUENCES
     if batch.first_sequence != expected:
         raise OutOfOrderSequenceError(
-            f"{producer} sent sequence {batch.first_sequence} instead of {expected}"
+            f"Producer {batch.producer_id} sent sequence {batch.first_sequence} instead of "
+            f"{expected}"
         )

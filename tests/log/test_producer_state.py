@@ -9,9 +9,18 @@ from hypothesis import strategies as st
 from kafka08.errors import (
     InvalidProducerEpochError,
     InvalidRecordError,
+    InvalidTxnStateError,
     OutOfOrderSequenceError,
+    TransactionCoordinatorFencedError,
 )
-from kafka08.log.producer_state import BatchMetadata, CorruptSnapshotError, ProducerStates
+from kafka08.log.producer_state import (
+    BatchMetadata,
+    CompletedTransaction,
+    CorruptSnapshotError,
+    Origin,
+    ProducerStates,
+)
+from kafka08.message.markers import ABORT, COMMIT, IN_TRANSACTION, OTHER_CONTROL
 from tests.log.support import last_batches
 
 LAST = (1 << 31) - 1
@@ -29,6 +38,15 @@ def batch(
     first: int, count: int = 1, *, offset: int = 0, epoch: int = 0, producer: int = 7, at: int = 0
 ) -> BatchMetadata:
     return BatchMetadata(producer, epoch, first, offset, count - 1, at)
+
+
+def in_transaction(first: int, *, offset: int = 0, **more: int) -> BatchMetadata:
+    return batch(first, offset=offset, **more)._replace(part=IN_TRANSACTION)
+
+
+def marker(part: int, *, offset: int = 0, coordinator: int = 0, **more: int) -> BatchMetadata:
+    found = batch(-1, offset=offset, **more)
+    return found._replace(part=part, coordinator_epoch=coordinator)
 
 
 def states(*batches: BatchMetadata) -> ProducerStates:
@@ -128,20 +146,23 @@ def test_after_a_snapshot_the_last_batch_is_known() -> None:
         after.check(batch(0, 2))
 
 
-def test_a_producer_of_control_batches_alone_has_no_sequence() -> None:
+def test_a_producer_of_which_there_are_only_markers_begins_with_0() -> None:
+    """As with a new epoch: the marker of a timeout brings one."""
     found = ProducerStates()
-    found.update(batch(-1, epoch=3), 0)
+    found.update(marker(ABORT, epoch=3), 0)
     again = ProducerStates.restore(found.snapshot(), 0)
     for each in (found, again):
-        assert each.check(batch(17, epoch=3)) is None
+        assert each.check(batch(0, epoch=3)) is None
+        with pytest.raises(OutOfOrderSequenceError):
+            each.check(batch(17, epoch=3))
         with pytest.raises(InvalidProducerEpochError):
             each.check(batch(0, epoch=2))
 
 
-def test_control_batches_leave_the_sequence_as_it_is() -> None:
+def test_markers_leave_the_sequence_as_it_is() -> None:
     found = states(batch(0, 2))
     for _ in range(9):
-        found.update(batch(-1), 0)
+        found.update(marker(COMMIT), 0)
     assert found.check(batch(0, 2)) is not None and found.check(batch(2)) is None
     with pytest.raises(OutOfOrderSequenceError):
         found.check(batch(3))
@@ -193,3 +214,97 @@ def test_replays_give_the_same_state(steps: list[tuple[int, int, bool]]) -> None
         rebuilt.update(each, 0)
     assert last_batches(rebuilt) == last_batches(found)
     assert sum(each.last_delta + 1 for each in log) == end
+
+
+# Transactions
+
+
+def test_a_transaction_begins_with_its_first_batch_and_ends_with_a_marker() -> None:
+    found = states(in_transaction(0, offset=5))
+    assert found.open == {7: 5}
+    assert found.update(in_transaction(1, offset=6), 0) is None
+    assert found.update(in_transaction(0, offset=7, producer=8), 0) is None
+    assert found.open == {7: 5, 8: 7}
+    done = found.update(marker(COMMIT, offset=9), 0)
+    assert done == CompletedTransaction(7, 5, 9, is_aborted=False)
+    assert found.open == {8: 7} and found[7].transaction_start == -1
+    done = found.update(marker(ABORT, offset=10, producer=8), 0)
+    assert done == CompletedTransaction(8, 7, 10, is_aborted=True)
+    assert not found.open and found.transactional_end == 11
+
+
+def test_a_marker_without_batches_completes_nothing() -> None:
+    found = ProducerStates()
+    assert found.update(marker(ABORT, coordinator=4), 0) is None
+    assert found[7].coordinator_epoch == 4 and not found.open
+
+
+def test_other_control_batches_end_no_transaction() -> None:
+    found = states(in_transaction(0, offset=5))
+    assert found.update(marker(OTHER_CONTROL, offset=6), 0) is None
+    assert found.open == {7: 5}
+
+
+def test_the_marker_of_a_timeout_brings_a_new_epoch() -> None:
+    found = states(in_transaction(0, offset=5), in_transaction(1, offset=6))
+    done = found.update(marker(ABORT, offset=7, epoch=1), 0)
+    assert done == CompletedTransaction(7, 5, 7, is_aborted=True)
+    with pytest.raises(InvalidProducerEpochError):  # a late write
+        found.check(in_transaction(2))
+    with pytest.raises(OutOfOrderSequenceError):
+        found.check(in_transaction(2, epoch=1))
+    assert found.check(in_transaction(0, epoch=1)) is None
+
+
+def test_a_producer_sends_nothing_beside_its_transaction() -> None:
+    found = states(in_transaction(0))
+    with pytest.raises(InvalidTxnStateError):
+        found.check(batch(1))
+    found.update(marker(COMMIT), 0)
+    assert found.check(batch(1)) is None
+
+
+def test_coordinators_are_fenced_by_their_epoch() -> None:
+    found = states(in_transaction(0, epoch=2))
+    found.update(marker(COMMIT, epoch=2, coordinator=5), 0)
+
+    def check(part: int, **more: int) -> None:
+        assert found.check(marker(part, **more), Origin.COORDINATOR) is None
+
+    check(ABORT, epoch=2, coordinator=5)
+    check(ABORT, epoch=3, coordinator=6)
+    with pytest.raises(TransactionCoordinatorFencedError):
+        check(COMMIT, epoch=2, coordinator=4)
+    with pytest.raises(InvalidProducerEpochError):
+        check(COMMIT, epoch=1, coordinator=5)
+    # Offsets have the same sequence each time.
+    offsets = in_transaction(0, epoch=2)
+    assert found.check(offsets, Origin.COORDINATOR) is None
+    with pytest.raises(InvalidProducerEpochError):
+        found.check(in_transaction(0, epoch=1), Origin.COORDINATOR)
+
+
+def test_a_snapshot_has_open_transactions_in_the_order_of_their_offsets() -> None:
+    found = states(in_transaction(0, offset=5), in_transaction(0, offset=8, producer=9))
+    found.update(in_transaction(0, offset=9, producer=3), 0)
+    found.update(marker(COMMIT, offset=10, producer=9, coordinator=6, at=77), 0)
+    found.update(in_transaction(1, offset=11, producer=9), 0)
+    again = ProducerStates.restore(found.snapshot(), 0, 12)
+    assert list(again.open.items()) == [(7, 5), (3, 9), (9, 11)]
+    assert again[9].coordinator_epoch == 6 and again.transactional_end == 12
+    assert again.snapshot() == found.snapshot()
+
+
+def test_a_truncation_behind_a_transaction_changes_nothing() -> None:
+    assert states(batch(0, offset=1), in_transaction(1, offset=2)).truncate(3)
+    found = states(batch(0, offset=1), in_transaction(1, offset=2))
+    assert not found.truncate(2)
+    assert found.open == {7: 2} and len(last_batches(found)[7]) == 2
+
+
+def test_a_producer_with_an_open_transaction_is_not_forgotten() -> None:
+    found = states(in_transaction(0), batch(0, producer=8))
+    assert found.expire(1) == 1
+    assert list(found) == [7]
+    found.update(marker(COMMIT), 0)
+    assert found.expire(1) == 1
