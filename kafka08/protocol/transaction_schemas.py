@@ -270,9 +270,7 @@ class DescribeProducersResponse(NamedTuple):
 class DescribeTransactionsRequest(NamedTuple):
     """The transactions of these ids, from their coordinator."""
 
-    transactional_ids: Annotated[
-        list[Annotated[strict_string, Compact()]], Strict(), Compact()
-    ]
+    transactional_ids: Annotated[list[Annotated[strict_string, Compact()]], Strict(), Compact()]
     tags: tagged_fields = None
 
 
