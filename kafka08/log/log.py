@@ -45,6 +45,7 @@ from kafka08.log.segments.retention import deletable
 from kafka08.log.segments.segment import LogSegment
 from kafka08.log.segments.segment_files import SegmentFiles
 from kafka08.log.segments.time_index import NO_TIME, MessageTime
+from kafka08.log.segments.transaction_index import AbortedTransaction
 from kafka08.log.tail import FRESH_MS, Freshness, TailReaders
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.entry import BATCH, MAGIC_AT, Appended
@@ -223,7 +224,8 @@ class Log:
             batches = self._check_copied(found, data)
         else:
             if buffer[MAGIC_AT] == BATCH:
-                batches, stored = self.producers.check(buffer, found.first_offset)
+                origin = numbered.origin
+                batches, stored = self.producers.check(buffer, found.first_offset, origin)
                 if stored is not None:
                     return self._stored_before(stored)
             if len(data) > self.config.segment_bytes:
@@ -231,7 +233,8 @@ class Log:
         now = self._clock.millis()
         newest = MessageTime(*newest_time(data)) if found.magic else NO_TIME
         rolled = self._maybe_roll(len(data), found.last_offset, now, newest.timestamp)
-        position = self._write(numbered, newest, one_epoch=assign_offsets)
+        aborted = self.producers.aborted_by(batches) if batches else ()
+        position = self._write(numbered, newest, aborted, one_epoch=assign_offsets)
         self._move_end(found, batches, now)
         rebuilt = None
         if numbered.rebuilt:
@@ -259,14 +262,24 @@ class Log:
             f"segment size of {self.config.segment_bytes}."
         )
 
-    def _write(self, numbered: Numbered, newest: MessageTime, *, one_epoch: bool) -> int:
+    def _write(
+        self,
+        numbered: Numbered,
+        newest: MessageTime,
+        aborted: Sequence[AbortedTransaction],
+        *,
+        one_epoch: bool,
+    ) -> int:
         """Add a set to the active segment; returns its position there. ``newest``: its largest
-        timestamp. ``one_epoch``: all its batches have the same leader epoch. Raises OSError, after
-        which no part of the set is left."""
+        timestamp. ``aborted``: the transactions that its markers abort. ``one_epoch``: all its
+        batches have the same leader epoch. Raises OSError, after which no part of the set is
+        left."""
         active, data = self.files.active, numbered.data
         position = active.size
         if numbered.found.magic == BATCH:
             self.epochs.appended(data, one_epoch=one_epoch)
+        if aborted:
+            self._note_aborted(active, aborted)
         try:
             made_file = active.append(
                 self.log_end_offset,
@@ -278,10 +291,19 @@ class Log:
             )
         except OSError:
             self._sync_again(active)  # the part of the set that was written has been cut again
+            if aborted:
+                active.aborted.truncate_to(self.log_end_offset)
             raise
         if made_file:
             self._sync_again(active)  # for its time index
         return position
+
+    def _note_aborted(self, active: LogSegment, aborted: Sequence[AbortedTransaction]) -> None:
+        """Raises OSError."""
+        had_file = active.aborted.exists
+        active.aborted.append(aborted)
+        if not had_file:
+            self._sync_again(active)
 
     def _move_end(self, found: Appended, batches: Sequence[ProducerRow], now: int) -> None:
         """The log ends after a set that was written at its end. Raises SyncError."""
@@ -389,6 +411,25 @@ class Log:
             if found is not None:
                 return found
         return _nothing(segments[-1])  # all messages from the offset on were compacted away
+
+    def stable_offset(self, high_watermark: int) -> int:
+        """The last stable offset: at most the high watermark, and not behind an open transaction,
+        but for what was deleted of it."""
+        stable = self.producers.stable_offset(high_watermark)
+        if stable < high_watermark:
+            stable = min(max(stable, self.first_offset), high_watermark)
+        return stable
+
+    def aborted_between(self, first: int, until: int) -> list[AbortedTransaction]:
+        """The aborted transactions with messages from the offset ``first`` to below ``until``, in
+        the order of their markers. Raises OSError."""
+        found: list[AbortedTransaction] = []
+        for number in range(max(self.files.index_of(first), 0), len(self.files.list)):
+            some, is_complete = self.files.list[number].aborted.between(first, until)
+            found += some
+            if is_complete:
+                break
+        return found
 
     def is_fresh(self, offset: int) -> bool:
         """Whether all data from ``offset`` on was appended recently."""
@@ -565,6 +606,7 @@ class Log:
         deletions. Raises OSError."""
         self.producers.close(self.log_end_offset)
         for segment in self.files.list:
+            segment.aborted.save()
             segment.close()
 
     def delete(self) -> None:

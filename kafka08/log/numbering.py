@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kafka08.common import TopicPartition
-from kafka08.errors import InvalidRecordError, KafkaError
+from kafka08.errors import InvalidRecordError, KafkaError, UnsupportedForMessageFormatError
+from kafka08.log.producer_state import Origin
 from kafka08.message import sets, wrappers
-from kafka08.message.batch import NO_TIMESTAMP
+from kafka08.message.batch import NO_TIMESTAMP, header_of, set_leader_epoch
 from kafka08.message.compression import LZ4
 from kafka08.message.convert import converted_set, refuse_headers
-from kafka08.message.entry import BATCH, Appended
+from kafka08.message.entry import BATCH, OFFSET, Appended
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME, Rules
@@ -57,14 +58,15 @@ class Numbered:
     """A set between its request and the file: all that checking and numbering found out about it.
 
     ``data`` is ready to be written at offset ``base``; ``found`` describes it. ``movable``: it can
-    be given other offsets without opening its wrappers again. ``rebuilt``: the wrappers that
+    be given other offsets without opening its wrappers again. ``origin``: who has made it.
+    ``rebuilt``: the wrappers that
     consumers must get, by their positions in ``data``. ``last_stored``: the last inner offsets of
     its wrappers. ``sendable``: all consumers may be sent ``data`` as it is; ``later``: those that
     read all formats may be.
     """
 
     __slots__ = (
-        "base", "data", "found", "last_stored", "later", "movable", "rebuilt", "sendable",
+        "base", "data", "found", "last_stored", "later", "movable", "origin", "rebuilt", "sendable",
     )  # fmt: skip
 
     def __init__(
@@ -85,6 +87,7 @@ class Numbered:
         self.movable = movable
         self.rebuilt = rebuilt
         self.last_stored = last_stored
+        self.origin = Origin.CLIENT
         codec, magic = found.codec, found.magic
         self.sendable = not magic and (not codec or normalised)
         self.later = magic > 0 or (self.sendable and codec != LZ4)
@@ -148,6 +151,21 @@ def number(
     )
 
 
+def of_coordinator(buffer: memoryview, base: int, rules: Rules, config: LogConfig) -> Numbered:
+    """A batch that this broker has made, a marker or offsets in a transaction, numbered from
+    ``base`` in ``buffer``. Raises UnsupportedForMessageFormatError where batches are not stored."""
+    if min(config.message_format, rules.max_format) < BATCH:
+        raise UnsupportedForMessageFormatError("The partition's format has no transactions")
+    header = header_of(buffer)
+    OFFSET.pack_into(buffer, 0, base)
+    set_leader_epoch(buffer, 0, rules.leader_epoch)
+    last = base + header.last_delta
+    found = Appended(header.count, len(buffer), base, last, 1, header.codec, BATCH)
+    numbered = Numbered(base, found, buffer, movable=True)
+    numbered.origin = Origin.COORDINATOR
+    return numbered
+
+
 def copied(buffer: memoryview) -> Numbered:
     """A set of any size that a leader has numbered. Its wrappers are not opened. Raises as
     ``sets.check_follower_set`` does."""
@@ -163,7 +181,10 @@ def _in_format(
     """The set in a lower format. Inside wrappers of format 0 are true offsets."""
     if found.magic == BATCH:
         for entry in iter_entries(data):
-            refuse_headers(data[entry.position : entry.stop])
+            batch = data[entry.position : entry.stop]
+            refuse_headers(batch)
+            if header_of(batch).is_transactional:
+                raise UnsupportedForMessageFormatError("The partition's format has no transactions")
     stored = memoryview(bytearray(converted_set(data, target)))
     checked = sets.check_follower_set(stored, limit)
     found = found._replace(entries=checked.entries, codec=checked.codec, magic=checked.magic)

@@ -1,10 +1,12 @@
-"""The idempotent producers of one log, and the snapshots of their states beside its segments.
+"""The producers of one log and their transactions, and the snapshots of their states beside its
+segments.
 
 ``<20 digits>.snapshot`` is the state that all batches below that offset lead to. It is written
 before a segment begins at that offset, and at a clean stop. The state at any other offset comes
 from the newest snapshot below it and the headers of the batches behind that. A log that such
 producers have never written to has no snapshots. Once it has one, each new segment gets one, and a
-start on a full disk may leave it out.
+start on a full disk may leave it out. What is read again also makes the segments' indexes of
+aborted transactions again.
 
 Threads: as ``Log``, whose lock is held while snapshots are removed, and by ``open_for_sync``, which
 may run on any thread. Mirrors the files of kafka.log.ProducerStateManager.
@@ -16,33 +18,59 @@ import contextlib
 import logging
 import os
 from bisect import insort
-from collections.abc import Collection, Iterable, Sequence
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from kafka08.errors import InvalidRecordError, KafkaError
+from kafka08.errors import InvalidRecordError, InvalidTxnStateError, KafkaError
 from kafka08.log.directory import sync_directory, unlink_if_there
 from kafka08.log.disk import is_shortage
-from kafka08.log.producer_state import BatchMetadata, CorruptSnapshotError, ProducerStates
+from kafka08.log.producer_state import (
+    BatchMetadata,
+    CompletedTransaction,
+    CorruptSnapshotError,
+    Origin,
+    ProducerStates,
+)
 from kafka08.log.segments.file_slice import SegmentFile
 from kafka08.log.segments.names import SNAPSHOT_SUFFIX
 from kafka08.log.segments.segment import LogSegment
+from kafka08.log.segments.transaction_index import AbortedTransaction
 from kafka08.message.entry import offset_and_stop
+from kafka08.message.markers import ABORT, COMMIT, IN_TRANSACTION
 from kafka08.message.scan import ProducerRow, producer_batches, stretches
 
 logger = logging.getLogger("kafka.log.ProducerStateManager")
 
 _EVERYTHING_SAVED: Final = 1 << 63  # above all offsets
+_PART: Final = BatchMetadata._fields.index("part")
+
+
+class Verification:
+    """A question to a coordinator: whether a producer's transaction includes this partition."""
+
+    __slots__ = ("is_confirmed",)
+
+    def __init__(self) -> None:
+        self.is_confirmed = False
 
 
 class ProducerStateManager:
-    """``states`` of the log in ``directory``, and the offsets of its ``snapshots``, ascending."""
+    """``states`` of the log in ``directory``, and the offsets of its ``snapshots``, ascending.
 
-    __slots__ = ("_directory", "_unsaved", "snapshots", "states")
+    ``uncommitted``: (first offset, offset of the marker) of transactions that have ended, as long
+    as the marker may not be below the high watermark; in the order of the markers.
+    """
+
+    __slots__ = ("_asked", "_directory", "_unsaved", "snapshots", "states", "uncommitted")
 
     def __init__(self, directory: str) -> None:
         self.states = ProducerStates()
         self.snapshots: list[int] = []
+        self.uncommitted: deque[tuple[int, int]] = deque()
         self._directory = directory
+        # By producer: of a transaction that has no batch here.
+        self._asked: dict[int, Verification] = {}
         # From where to read the batches as long as no snapshot has them.
         self._unsaved = _EVERYTHING_SAVED
 
@@ -56,6 +84,8 @@ class ProducerStateManager:
         if clean and not self.snapshots:
             return
         known = max(known, segments[0].base_offset)
+        damaged = [s.base_offset for s in segments if s.aborted.is_damaged()]
+        known = min([known, *damaged])
         self.remove_above(known)
         plain = [s.base_offset for s in segments if s.magic_found in (0, 1)]
         self._restore(segments, known, now, plain)
@@ -73,6 +103,8 @@ class ProducerStateManager:
         bases = [segment.base_offset for segment in segments if segment.base_offset <= known]
         start = bases[0] if self.snapshots else bases[-1]
         self._unsaved = _EVERYTHING_SAVED
+        self.uncommitted.clear()
+        self._asked.clear()
         corrupt = self._read_snapshot(now)
         if self.snapshots:
             start = max(self.snapshots[-1], start)
@@ -108,7 +140,7 @@ class ProducerStateManager:
             path = self._path(self.snapshots[-1])
             try:
                 with open(path, "rb") as file:
-                    self.states = ProducerStates.restore(file.read(), now)
+                    self.states = ProducerStates.restore(file.read(), now, self.snapshots[-1])
                 break
             except CorruptSnapshotError as error:
                 logger.warning("Ignoring the snapshot %s: %s", path, error)
@@ -116,28 +148,34 @@ class ProducerStateManager:
         return corrupt
 
     def _read(self, segment: LogSegment, start: int, now: int) -> None:
-        """Add the batches of a segment from offset ``start`` on."""
+        """Add the batches of a segment from offset ``start`` on, and make what its index of aborted
+        transactions has from there on again."""
         try:
             position = segment.position_of(start)
         except KafkaError as error:
             logger.warning("Producers are not known from %d on: %s", start, error)
             return
-        if position is None:
-            return
-        for data, stop in stretches(segment.file.fd, position, segment.size):
-            for batch in map(BatchMetadata._make, producer_batches(data, 0, stop)):
-                self.states.update(batch, min(batch.timestamp, now))
+        aborted: list[AbortedTransaction] = []
+        if position is not None:
+            for data, stop in stretches(segment.file.fd, position, segment.size):
+                for row in producer_batches(data, 0, stop):
+                    batch = BatchMetadata._make(row)
+                    done = self._update(batch, min(batch.timestamp, now))
+                    if done is not None and done.is_aborted:
+                        aborted.append(_aborted(done, self.states.open))
+        segment.aborted.replace_from(start, aborted)
 
     # Changes of the log
 
     def check(
-        self, buffer: memoryview, first_offset: int
+        self, buffer: memoryview, first_offset: int, origin: Origin = Origin.CLIENT
     ) -> tuple[Sequence[ProducerRow], BatchMetadata | None]:
         """The rows to ``record`` of a produced set of format 2, numbered from ``first_offset``, and
         the batch that is stored already if the set came again.
 
-        Raises as ``ProducerStates.check`` does, and InvalidRecordError for a set that has a batch
-        of an idempotent producer and more.
+        Raises as ``ProducerStates.check`` does, InvalidRecordError for a set that has a batch of an
+        idempotent producer and more, and InvalidTxnStateError for a client's batch that would begin
+        a transaction without a ``verification``.
         """
         rows = producer_batches(buffer, 0, len(buffer))
         if not rows:
@@ -146,12 +184,87 @@ class ProducerStateManager:
             raise InvalidRecordError("A set of an idempotent producer has more than one batch")
         # The buffer has another offset if the set was converted.
         batch = BatchMetadata._make(rows[0])._replace(base_offset=first_offset)
-        return (batch,), self.states.check(batch)
+        stored = self.states.check(batch, origin)
+        if stored is None and origin == Origin.CLIENT and batch.part == IN_TRANSACTION:
+            self._require_verified(batch.producer_id)
+        return (batch,), stored
 
-    def record(self, rows: Iterable[ProducerRow], now: int) -> None:
+    def record(self, rows: Sequence[ProducerRow], now: int) -> None:
         """Add these batches, which are in the log now."""
         for row in rows:
-            self.states.update(BatchMetadata._make(row), now)
+            self._update(BatchMetadata._make(row), now)
+
+    def _update(self, batch: BatchMetadata, heard_ms: int) -> CompletedTransaction | None:
+        done = self.states.update(batch, heard_ms)
+        if self._asked:
+            self._asked.pop(batch.producer_id, None)
+        if done is not None:
+            self.uncommitted.append((done.first_offset, done.last_offset))
+        return done
+
+    def aborted_by(self, rows: Sequence[ProducerRow]) -> list[AbortedTransaction]:
+        """The transactions that these batches, which are not recorded yet, abort."""
+        if all(row[_PART] != ABORT for row in rows):
+            return []
+        found = []
+        open_ = dict(self.states.open)
+        for batch in map(BatchMetadata._make, rows):
+            if batch.part == IN_TRANSACTION:
+                open_.setdefault(batch.producer_id, batch.base_offset)
+            elif batch.part in (ABORT, COMMIT):
+                start = open_.pop(batch.producer_id, None)
+                if start is not None and batch.part == ABORT:
+                    ends = batch.last_offset
+                    done = CompletedTransaction(batch.producer_id, start, ends, is_aborted=True)
+                    found.append(_aborted(done, open_))
+        return found
+
+    # Transactions
+
+    def stable_offset(self, high_watermark: int) -> int:
+        """Below it all transactions have ended, and their markers are committed."""
+        stable = high_watermark
+        if self.states.open:
+            stable = min(stable, next(iter(self.states.open.values())))
+        for first, last in self.uncommitted:
+            if last >= high_watermark:
+                stable = min(stable, first)
+        return stable
+
+    def committed(self, high_watermark: int) -> None:
+        """All below the high watermark is committed."""
+        uncommitted = self.uncommitted
+        while uncommitted and uncommitted[0][1] < high_watermark:
+            uncommitted.popleft()
+
+    def verification(self, producer_id: int) -> Verification | None:
+        """To be confirmed before a client's batch can begin a transaction; None if the producer
+        has one open here."""
+        if producer_id in self.states.open:
+            return None
+        return self._asked.setdefault(producer_id, Verification())
+
+    def confirm(self, producer_id: int, verification: Verification) -> None:
+        """The coordinator says that the producer's transaction includes this partition. A marker
+        that came after the question makes the answer void."""
+        if self._asked.get(producer_id) is verification:
+            verification.is_confirmed = True
+
+    def deny(self, producer_id: int, verification: Verification) -> None:
+        """The coordinator says that it does not, or says nothing."""
+        if self._asked.get(producer_id) is verification:
+            del self._asked[producer_id]
+
+    def _require_verified(self, producer_id: int) -> None:
+        """Raises InvalidTxnStateError for the first batch of a transaction of which the coordinator
+        may not know: nothing would ever end it."""
+        if producer_id in self.states.open:
+            return
+        asked = self._asked.get(producer_id)
+        if asked is None or not asked.is_confirmed:
+            raise InvalidTxnStateError(
+                f"The transaction of producer {producer_id} does not include this partition"
+            )
 
     def truncate_to(self, end: int, segments: Sequence[LogSegment], now: int) -> None:
         """Go back to the state at ``end``, where the log was cut. Raises OSError."""
@@ -162,6 +275,8 @@ class ProducerStateManager:
     def clear(self) -> None:
         """Forget all producers: the log was emptied. Raises OSError."""
         self.states, self._unsaved = ProducerStates(), _EVERYTHING_SAVED
+        self.uncommitted.clear()
+        self._asked.clear()
         self.remove_above(-1)
 
     def recovery_point(self, synced: int) -> int:
@@ -225,6 +340,12 @@ class ProducerStateManager:
 
     def _path(self, offset: int) -> str:
         return os.path.join(self._directory, f"{offset:020d}{SNAPSHOT_SUFFIX}")
+
+
+def _aborted(done: CompletedTransaction, open_: Mapping[int, int]) -> AbortedTransaction:
+    """``open_``: the first offsets of the transactions that are open then, the lowest first."""
+    producer_id, first, last, _ = done
+    return AbortedTransaction(producer_id, first, last, next(iter(open_.values()), last + 1))
 
 
 def _found(directory: str) -> list[int]:

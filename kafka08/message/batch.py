@@ -36,6 +36,8 @@ CONTROL: Final = 0x20
 DELETE_HORIZON: Final = 0x40
 # Only a broker may set these attributes.
 CLAIMED: Final = LOG_APPEND_TIME | DELETE_HORIZON
+# Those that stay as the sender has set them.
+_KEPT: Final = CODEC | TRANSACTIONAL
 NO_TIMESTAMP: Final = -1
 NO_PRODUCER: Final = -1
 
@@ -127,8 +129,8 @@ def set_newest(
 ) -> None:
     """Write the largest timestamp (ms) of the records, and the crc. ``stamped``: it is the
     broker's, and that of all records, as with log append time. Of the other attributes only the
-    codec stays."""
-    attributes = _ATTRIBUTES.unpack_from(buffer, position + BATCH_ATTRIBUTES_AT)[0] & CODEC
+    codec stays, and whether the batch is in a transaction."""
+    attributes = _ATTRIBUTES.unpack_from(buffer, position + BATCH_ATTRIBUTES_AT)[0] & _KEPT
     attributes |= LOG_APPEND_TIME if stamped else 0
     _ATTRIBUTES.pack_into(buffer, position + BATCH_ATTRIBUTES_AT, attributes)
     _MAX_TIMESTAMP.pack_into(buffer, position + MAX_TIMESTAMP_AT, newest)

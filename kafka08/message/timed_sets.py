@@ -23,6 +23,7 @@ from kafka08.message.batch import (
     CLAIMED,
     CODEC,
     CONTROL,
+    NO_PRODUCER,
     NO_TIMESTAMP,
     RECORDS_AT,
     TRANSACTIONAL,
@@ -154,15 +155,16 @@ def _number_batch(
 ) -> tuple[int, int, int]:
     """The number of records of the batch, which gets ``offset`` as its base; where it ends; its
     codec."""
-    _, size, _, _, _, attributes, last_delta, base_time, max_time, _, _, _, count = header_of(
-        view, position
-    )
+    header = header_of(view, position)
+    _, size, _, _, _, attributes, last_delta, base_time, max_time, producer, _, _, count = header
     stop = position + LOG_OVERHEAD + size
     codec = attributes & CODEC
     if codec not in NAMES:
         raise UnknownError(f"Unknown compression codec {codec}")
-    if attributes & (CONTROL | TRANSACTIONAL):
-        raise InvalidRecordError("Transactions are not served: their batches cannot be produced")
+    if attributes & CONTROL:
+        raise InvalidRecordError("Only brokers write control batches")
+    if attributes & TRANSACTIONAL and producer == NO_PRODUCER:
+        raise InvalidRecordError("A batch of a transaction does not name its producer")
     if count < 1 or count != last_delta + 1:
         raise InvalidRecordError(f"A batch says that it holds {count} records up to {last_delta}")
     if codec:

@@ -59,6 +59,13 @@ STORED = {
     "a delete horizon": ((0, 5), T, {"attributes": 0x40}, (T + 5, 0)),
     "unknown bits": ((0, 5), T, {"attributes": 0x180}, (T + 5, 0x180)),
     "unknown bits and -1": ((0, 5), T, {"attributes": 0x180, "max_timestamp": -1}, (T + 5, 0)),
+    "a transaction": ((0, 5), T, {"attributes": 0x10, "producer_id": 7}, (T + 5, 0x10)),
+    "a transaction, and -1": (
+        (0, 5),
+        T,
+        {"attributes": 0x18, "producer_id": 7, "max_timestamp": -1},
+        (T + 5, 0x10),
+    ),
     "leader epoch": ((0, 5), T, {"leader_epoch": 9}, (T + 5, 0)),
     # 3.9.1 refuses it
     "base offset": ((0, 5), T, {"base_offset": 7}, (T + 5, 0)),
@@ -96,7 +103,8 @@ def test_what_a_batch_says(claim: str, codec: int) -> None:
 
 REFUSED = {
     "a control batch": ({"attributes": 0x20}, InvalidRecordError),
-    "a transaction": ({"attributes": 0x10}, InvalidRecordError),
+    "a marker": ({"attributes": 0x30, "producer_id": 7, "producer_epoch": 0}, InvalidRecordError),
+    "a transaction without a producer": ({"attributes": 0x10}, InvalidRecordError),
     "more records than there are": ({"count": 3, "last_delta": 2}, InvalidRecordError),
     "fewer records than there are": ({"count": 1, "last_delta": 0}, InvalidRecordError),
     "another last offset": ({"last_delta": 5}, InvalidRecordError),

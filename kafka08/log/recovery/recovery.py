@@ -30,6 +30,7 @@ from kafka08.log.segments.names import (
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
     TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
     remove_rebuilt,
 )
 from kafka08.log.segments.segment import LogSegment
@@ -53,11 +54,13 @@ _OUR_SUFFIXES = (
     CLEANED_SUFFIX,
     SWAP_SUFFIX,
     SNAPSHOT_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
 )
 
 _REBUILT = (REBUILT_SUFFIX, REBUILT_INDEX_SUFFIX)
 # Files that are derived from a log file, and have no meaning without it.
-_DERIVED = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, integrity.SEAL_SUFFIX, *_REBUILT)
+_INDEXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+_DERIVED = (*_INDEXES, integrity.SEAL_SUFFIX, *_REBUILT)
 _INDEX_SWAPS = (INDEX_SUFFIX + SWAP_SUFFIX, TIME_INDEX_SUFFIX + SWAP_SUFFIX)
 _UNFINISHED = (DELETED_SUFFIX, CLEANED_SUFFIX, *_INDEX_SWAPS)
 
@@ -319,7 +322,7 @@ def _remove_side_files(path: str) -> None:
     """Remove the files derived from a log file: they do not describe its replacement."""
     integrity.remove(path)
     remove_rebuilt(path)
-    for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+    for suffix in _INDEXES:
         unlink_if_there(path[: -len(LOG_SUFFIX)] + suffix)
 
 

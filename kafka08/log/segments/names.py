@@ -9,7 +9,8 @@ from kafka08.log.directory import unlink_if_there
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
 TIME_INDEX_SUFFIX = ".timeindex"
-SNAPSHOT_SUFFIX = ".snapshot"  # of idempotent producers
+TRANSACTION_INDEX_SUFFIX = ".txnindex"
+SNAPSHOT_SUFFIX = ".snapshot"  # of the states of producers
 SWAP_SUFFIX = ".swap"
 DELETED_SUFFIX = ".deleted"
 REBUILT_SUFFIX = ".rebuilt"

@@ -13,8 +13,16 @@ from kafka08.errors import KafkaError
 from kafka08.log.segments import integrity
 from kafka08.log.segments.file_slice import FileSlice, SegmentFile
 from kafka08.log.segments.index import MAX_RELATIVE_OFFSET, OffsetIndex
-from kafka08.log.segments.names import DELETED_SUFFIX, SUFFIXES, rebuilt_paths, remove_rebuilt
+from kafka08.log.segments.names import (
+    DELETED_SUFFIX,
+    LOG_SUFFIX,
+    SUFFIXES,
+    TRANSACTION_INDEX_SUFFIX,
+    rebuilt_paths,
+    remove_rebuilt,
+)
 from kafka08.log.segments.time_index import NO_TIME, MessageTime, TimeIndex
+from kafka08.log.segments.transaction_index import TransactionIndex
 from kafka08.message.batch import RECORDS_AT
 from kafka08.message.entry import ABOVE, LOG_OVERHEAD, MIN_MESSAGE_SIZE, OFFSET_AND_SIZE, SHORT
 from kafka08.message.scan import FileWalk, newest_time, walk
@@ -38,7 +46,7 @@ class LogSegment:
     """
 
     __slots__ = (
-        "_file", "_first_timestamp", "_last_set_at", "_last_set_from", "base_offset",
+        "_aborted", "_file", "_first_timestamp", "_last_set_at", "_last_set_from", "base_offset",
         "bytes_since_index_entry", "created", "has_unclear", "has_untimed", "index", "jitter_ms",
         "magic_found", "newest", "path", "rebuilt", "size", "time_index",
     )  # fmt: skip
@@ -65,6 +73,7 @@ class LogSegment:
         self.jitter_ms = jitter_ms
         self.bytes_since_index_entry = 0
         self.magic_found = -1
+        self._aborted: TransactionIndex | None = None
         self._file: SegmentFile | None = None
         # The position of the last set appended, which waiting readers fetch next.
         self._last_set_from, self._last_set_at = -1, 0
@@ -80,6 +89,14 @@ class LogSegment:
         if self._file is None:
             self._file = SegmentFile.open(self.path)
         return self._file
+
+    @property
+    def aborted(self) -> TransactionIndex:
+        """The transactions that markers of this segment abort."""
+        if self._aborted is None:
+            stem = self.path[: -len(LOG_SUFFIX)]
+            self._aborted = TransactionIndex(stem + TRANSACTION_INDEX_SUFFIX)
+        return self._aborted
 
     # Write
 
@@ -306,6 +323,7 @@ class LogSegment:
         files = [self.file]
         paths = [self.index.path]  # one without entries too: a cut may have removed them
         paths += [self.time_index.path] if self.time_index.exists else []
+        paths += [self.aborted.path] if self.aborted.exists else []
         for path in paths:
             try:
                 files.append(SegmentFile.open(path))
@@ -362,7 +380,7 @@ class LogSegment:
         integrity.remove(self.path)
         self.rebuilt = None
         renamed = []
-        others = (self.time_index.path, *rebuilt_paths(self.path))
+        others = (self.time_index.path, self.aborted.path, *rebuilt_paths(self.path))
         for path in (self.path, self.index.path, *filter(os.path.exists, others)):
             try:
                 os.replace(path, path + DELETED_SUFFIX)

@@ -24,6 +24,7 @@ from kafka08.log.segments.names import (
     SUFFIXES,
     SWAP_SUFFIX,
     TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
 )
 from kafka08.log.segments.segment import LogSegment
 
@@ -57,7 +58,7 @@ class SegmentFiles:
 
     def make_way(self, base: int) -> None:
         """Unlink files with the names of a new segment."""
-        for suffix in SUFFIXES:
+        for suffix in (*SUFFIXES, TRANSACTION_INDEX_SUFFIX):
             path = os.path.join(self._directory, f"{base:020d}{suffix}")
             if os.path.exists(path):
                 logger.warning(
