@@ -157,14 +157,21 @@ class Partition:
         return appended, self.maybe_increment_leader_hw()
 
     def read(
-        self, offset: int, max_bytes: int, replica_id: int, *, later: bool = False
+        self,
+        offset: int,
+        max_bytes: int,
+        replica_id: int,
+        *,
+        later: bool = False,
+        committed: bool = False,
     ) -> FileSlice:
         """Stored bytes from ``offset``: below the hw for consumers, to the log end for followers.
 
         ``replica_id`` -1 is a consumer, -2 a debugger (any replica will do), else a follower.
         A consumer between hw and log end finds nothing yet (0.8.2.2 answers -1; a hw that
         falls behind after a leader change is not an error of the reader). ``later``: a consumer
-        that reads later message formats, for which nothing was rebuilt on disk.
+        that reads later message formats, for which nothing was rebuilt on disk; ``committed``: one
+        that reads below the last stable offset.
         """
         if max_bytes < 0:
             raise UnknownError(f"Invalid max size {max_bytes} for log read")
@@ -181,7 +188,8 @@ class Partition:
                 f"{log.first_offset} to {log.log_end_offset}."
             )
         log.tail_readers.read_at(offset, log.log_end_offset)
-        until = max(self.high_watermark, log.log_start_offset)
+        end = self.last_stable_offset if committed else self.high_watermark
+        until = max(end, log.log_start_offset)
         return log.read(offset, max_bytes, until, for_consumer=not later)
 
     def delete_records(self, offset: int) -> int:
@@ -254,6 +262,18 @@ class Partition:
 
     # High watermark
 
+    @property
+    def last_stable_offset(self) -> int:
+        """Below it all transactions have ended; the high watermark without a log."""
+        if self.log is None:
+            return self.high_watermark
+        return self.log.stable_offset(self.high_watermark)
+
+    def _move_hw(self, offset: int) -> None:
+        self.high_watermark = offset
+        if self.log is not None:
+            self.log.producers.committed(offset)
+
     def maybe_increment_leader_hw(self) -> bool:
         """As leader: hw := min log end over the isr, never backwards. True if it moved.
 
@@ -268,7 +288,7 @@ class Partition:
                 lowest = min(lowest, self._remote_leo(broker_id))
         if lowest <= self.high_watermark:
             return False
-        self.high_watermark = lowest
+        self._move_hw(lowest)
         return True
 
     def _holding_back(self) -> Iterable[int]:
@@ -279,7 +299,7 @@ class Partition:
 
     def follow_hw(self, leader_hw: int) -> None:
         """As follower: hw := min(own log end, the leader's hw)."""
-        self.high_watermark = min(self.any_log().log_end_offset, leader_hw)
+        self._move_hw(min(self.any_log().log_end_offset, leader_hw))
 
     def check_enough_replicas_reach_offset(self, offset: int, acks: int) -> bool:
         """Whether a produce that ends before ``offset`` has the acks it asked for.

@@ -420,6 +420,15 @@ class Log:
             stable = min(max(stable, self.first_offset), high_watermark)
         return stable
 
+    def aborted_in(self, stored: FileSlice, first: int) -> list[AbortedTransaction]:
+        """The aborted transactions with messages in a slice, from the offset ``first`` on, and
+        perhaps some that begin soon behind it. Raises OSError."""
+        number = self.files.index_of(stored.base_offset)
+        until = self.files.list[number].index.offset_behind(stored.end)
+        if until is None:
+            until = (*self.files.bases[number + 1 : number + 2], self.log_end_offset)[0]
+        return self.aborted_between(first, until)
+
     def aborted_between(self, first: int, until: int) -> list[AbortedTransaction]:
         """The aborted transactions with messages from the offset ``first`` to below ``until``, in
         the order of their markers. Raises OSError."""

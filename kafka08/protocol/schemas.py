@@ -33,6 +33,8 @@ NO_LEADER = -1
 LEADER_DURING_DELETE = -2
 NO_EPOCH = -1
 NO_TIMESTAMP = -1
+READ_COMMITTED = 1
+"""The isolation level of readers who want no message of a transaction that is open or aborted."""
 NOT_ASKED = -(2**31)
 """Authorized operations of a request that does not ask for them."""
 

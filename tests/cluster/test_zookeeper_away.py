@@ -18,6 +18,7 @@ from kafka08.common import TopicPartition
 from kafka08.controller import elections
 from kafka08.controller.context import LeaderAndIsr
 from kafka08.errors import KafkaError
+from kafka08.log.producers import ProducerStateManager
 from kafka08.protocol.schemas import PartitionStateInfo
 from tests.log.support import config
 
@@ -34,6 +35,7 @@ class Records:
         self.names: list[str] = []
         self.config = config(unclean_leader_election_enable=unclean)
         self.log_start_offset = self.deleted_until = 0
+        self.producers = ProducerStateManager("")
 
     @property
     def log_end_offset(self) -> int:

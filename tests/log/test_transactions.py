@@ -1,4 +1,4 @@
-"""Transactions in a log: what is stable, what is aborted, restarts, truncations, crashes anywhere."""
+"""Transactions in a log: what is stable and aborted, restarts, truncations, crashes anywhere."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from itertools import pairwise
 from struct import Struct, iter_unpack
 from typing import Final
@@ -89,6 +89,14 @@ class OffsetIndex:
         slot = self._slot(offset)
         low = self.entry(slot)[1] if slot >= 0 else 0
         return low, self.entry(slot + 1)[1] if slot + 1 < self.entries else -1
+
+    def offset_behind(self, position: int) -> int | None:
+        """An offset that no message in front of ``position`` reaches; None if the index has none
+        there."""
+        if position > self.last_position or not self.entries:
+            return None
+        slot = bisect_left(range(self.entries), position, key=lambda slot: self.entry(slot)[1])
+        return self.entry(slot)[0]
 
     def _slot(self, offset: int) -> int:
         """Number of the last entry at or below ``offset``; -1 if there is none."""

@@ -19,6 +19,7 @@ from kafka08.errors import InvalidTopicError, LaterCode
 from kafka08.message.entry import BATCH
 from kafka08.named import named
 from kafka08.protocol.schemas import (
+    READ_COMMITTED,
     FetchPartitionResponse,
     FetchRequest,
     FetchResponse,
@@ -42,6 +43,9 @@ _READERS: Final = (
     ConsumerVersions(BATCH, is_limited=True, refusal=LaterCode.UNSUPPORTED_VERSION),
 )
 _ALL_FORMATS_SINCE: Final = len(_READERS) - 1
+_COMMITTED: Final = ConsumerVersions(
+    BATCH, is_limited=True, refusal=LaterCode.UNSUPPORTED_VERSION, committed=True
+)
 
 
 class FetchApi:
@@ -66,6 +70,8 @@ class FetchApi:
         if request.replica_id >= 0 and self._quota is not None and self._quota.is_on:
             throttle = LeaderThrottle(self._quota, self._replicas, request.replica_id)
         reader = _READERS[max(min(header.api_version, _ALL_FORMATS_SINCE), 0)]
+        if request.isolation_level == READ_COMMITTED:  # which versions before 4 do not have
+            reader = _COMMITTED
         fetch = Fetch(self._runtime, self._replicas, self._view, request, reader, throttle)
         fetch.run()
         if fetch.failures:

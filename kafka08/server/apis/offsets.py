@@ -7,7 +7,8 @@ any local replica; with the time -1008 it asks a leader up to where its log hold
 
 Versions from 1 on answer with one offset: of the first message whose timestamp is at least the
 time. If there is none, offset and timestamp are -1; if no message has a timestamp, code 43. The
-latest offset for a consumer is the high watermark. Versions from 4 on compare the leader epoch that
+latest offset for a consumer is the high watermark, or the last stable offset if it reads committed
+transactions only. Versions from 4 on compare the leader epoch that
 the client knows, and name that of the offset. While a new leader may still have one that is
 too low, the code is 78, before version 5 it is 5. Times below -2 are of later versions: code 35.
 """
@@ -29,6 +30,7 @@ from kafka08.log.offsets_before import offsets_before
 from kafka08.protocol.schemas import (
     CONSUMER_REPLICA_ID,
     DEBUG_REPLICA_ID,
+    READ_COMMITTED,
     OffsetsPartition,
     OffsetsPartitionResponse,
     OffsetsRequest,
@@ -61,7 +63,7 @@ class OffsetsApi:
         for key, asked in in_turns(self._runtime, wanted.items()):
             try:
                 if header.api_version:
-                    answer = self._one(key, asked, request.replica_id, header.api_version)
+                    answer = self._one(key, asked, request, header.api_version)
                 else:
                     answer = self._answer(key, asked, request.replica_id)
             except Exception as error:
@@ -82,7 +84,7 @@ class OffsetsApi:
         return OffsetsResponse(topics)
 
     def _one(
-        self, key: TopicPartition, asked: OffsetsPartition, replica_id: int, version: int
+        self, key: TopicPartition, asked: OffsetsPartition, request: OffsetsRequest, version: int
     ) -> OffsetsPartitionResponse:
         """The answer of versions from 1 on."""
         if asked.time < EARLIEST_TIME:
@@ -90,7 +92,8 @@ class OffsetsApi:
         try:
             if asked.current_leader_epoch != NO_EPOCH:
                 self._replicas.partition(key).check_epoch(asked.current_leader_epoch)
-            found = self._by_time.find(key, asked.time, replica_id)
+            committed = request.isolation_level == READ_COMMITTED
+            found = self._by_time.find(key, asked.time, request.replica_id, committed=committed)
             epoch = self._replicas.partition(key).any_log().epochs.epoch_at(found.offset)
         except UnsupportedForMessageFormatError as error:
             code = error.code

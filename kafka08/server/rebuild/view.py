@@ -50,13 +50,16 @@ REFUSE: Final = 3
 class ConsumerVersions:
     """Consumers of some versions. ``target``: the highest format that they read. ``is_limited``:
     they may limit the bytes of all partitions together. ``refusal``: the code that tells them that
-    messages are not converted. Those that read all formats get entries of formats 0 and 1 or of
+    messages are not converted. ``committed``: they read committed transactions only. Those that read all formats get entries of formats 0 and 1 or of
     format 2 in one answer: many choose a parser by the first one."""
 
-    __slots__ = ("is_limited", "refusal", "target")
+    __slots__ = ("committed", "is_limited", "refusal", "target")
 
-    def __init__(self, target: int, *, is_limited: bool, refusal: int) -> None:
+    def __init__(
+        self, target: int, *, is_limited: bool, refusal: int, committed: bool = False
+    ) -> None:
         self.target = target
+        self.committed = committed
         self.is_limited = is_limited
         self.refusal = refusal
 

@@ -44,9 +44,12 @@ class OffsetsByTime:
         self._replicas = replicas
         self._long_work = long_work
 
-    def find(self, key: TopicPartition, time: int, replica_id: int) -> Found:
+    def find(
+        self, key: TopicPartition, time: int, replica_id: int, *, committed: bool = False
+    ) -> Found:
         """The offset of ``time``: -1 latest, -2 earliest, else the first message with at least this
-        timestamp (ms). ``NOTHING`` if there is no such message.
+        timestamp (ms). ``NOTHING`` if there is no such message. For readers of ``committed``
+        transactions the partition ends at the last stable offset.
 
         Raises UnknownTopicOrPartitionError, NotLeaderForPartitionError, ReplicaNotAvailableError
         (replica -2), UnsupportedForMessageFormatError (no message has a timestamp),
@@ -63,7 +66,7 @@ class OffsetsByTime:
         if time == EARLIEST_TIME:
             return Found(start_of(log, replica_id), NO_TIMESTAMP)
         if time == LATEST_TIME:
-            return Found(_end(partition, log, replica_id), NO_TIMESTAMP)
+            return Found(_end(partition, log, replica_id, committed), NO_TIMESTAMP)
         try:
             found = self._search(log, time, start_of(log, replica_id))
         except OSError as error:
@@ -72,7 +75,7 @@ class OffsetsByTime:
             raise NotLeaderForPartitionError(f"{key} has another log by now")
         if found is None and log.size and not any(map(_has_times, log.segments)):
             raise UnsupportedForMessageFormatError(f"No message of {key} has a timestamp")
-        if found is None or found.offset >= _end(partition, log, replica_id):
+        if found is None or found.offset >= _end(partition, log, replica_id, committed):
             return NOTHING
         return found
 
@@ -119,13 +122,13 @@ def _log(partition: Partition, replica_id: int) -> Log:
     return partition.any_log() if replica_id == DEBUG_REPLICA_ID else partition.leader_log()
 
 
-def _end(partition: Partition, log: Log, replica_id: int) -> int:
+def _end(partition: Partition, log: Log, replica_id: int, committed: bool) -> int:
     """The offset after the last one that the asking replica may read."""
     if replica_id != CONSUMER_REPLICA_ID:
         return log.log_end_offset
     if partition.high_watermark < partition.leadership_start:
         raise BehindLeadershipError()
-    return partition.high_watermark
+    return partition.last_stable_offset if committed else partition.high_watermark
 
 
 def _has_times(segment: LogSegment) -> bool:

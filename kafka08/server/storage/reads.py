@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from kafka08.cluster.partition import NO_EPOCH
+from kafka08.cluster.partition import NO_EPOCH, Partition
 from kafka08.common import TopicPartition
 from kafka08.errors import (
     NO_ERROR,
@@ -20,9 +20,15 @@ from kafka08.errors import (
     ReplicaNotAvailableError,
     UnknownTopicOrPartitionError,
 )
+from kafka08.log.segments.file_slice import FileSlice
 from kafka08.message.entry import BATCH
 from kafka08.named import named
-from kafka08.protocol.schemas import FetchPartition, FetchPartitionResponse, FetchRequest
+from kafka08.protocol.schemas import (
+    AbortedTransaction,
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+)
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import RequestFailures
 from kafka08.server.quotas.replication import LeaderThrottle
@@ -37,7 +43,7 @@ _ELSEWHERE = (
     ReplicaNotAvailableError,
 )
 
-_LAST_FIELDS: Final = FetchPartitionResponse(0, 0, 0, b"")[6:]
+_LAST_FIELDS: Final = FetchPartitionResponse(0, 0, 0, b"")[7:]
 
 
 class Fetch:
@@ -132,11 +138,28 @@ class Fetch:
         if is_final and len(data):
             self._is_complete = True
         stable = start = -1
+        aborted = None
         if self._reader.target == BATCH:
-            log = self._replicas.partition(key).any_log()
-            stable, start = hw, log.deleted_until if self._is_follower else log.first_offset
-        fields = asked.partition, NO_ERROR, hw, data, stable, start, *_LAST_FIELDS
+            partition = self._replicas.partition(key)
+            log = partition.any_log()
+            stable = partition.last_stable_offset
+            start = log.deleted_until if self._is_follower else log.first_offset
+            if self._reader.committed:
+                aborted = self._aborted(partition, data, asked.offset)
+        fields = asked.partition, NO_ERROR, hw, data, stable, start, aborted, *_LAST_FIELDS
         return named(FetchPartitionResponse, fields)
+
+    def _aborted(
+        self, partition: Partition, data: FileSlice, offset: int
+    ) -> list[AbortedTransaction]:
+        """The transactions whose messages the reader leaves out."""
+        if not len(data):
+            return []
+        try:
+            found = partition.any_log().aborted_in(data, offset)
+        except OSError as error:
+            raise self._replicas.disk_error(partition, error) from error
+        return [AbortedTransaction(each.producer_id, each.first_offset) for each in found]
 
     def _stored(self, key: TopicPartition, asked: FetchPartition) -> ReadResult:
         """The stored bytes from the asked offset; for a consumer from the first entry on that has
@@ -152,6 +175,7 @@ class Fetch:
                 size,
                 self._request.replica_id,
                 later=reader.target > 0,
+                committed=reader.committed,
                 first_offset=asked.log_start_offset,
                 is_new=not self._has_waited,
             )

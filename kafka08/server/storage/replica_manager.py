@@ -101,10 +101,10 @@ class ReplicaManager:
                 f"Partition {topic_partition} doesn't exist on {self.broker_id}"
             ) from None
 
-    def committed(self, topic_partition: TopicPartition) -> int:
-        """The high watermark; 0 for a partition without a role here."""
+    def stable(self, topic_partition: TopicPartition) -> int:
+        """The last stable offset; 0 for a partition without a role here."""
         partition = self.partitions.get(topic_partition)
-        return 0 if partition is None else partition.high_watermark
+        return 0 if partition is None else partition.last_stable_offset
 
     def led_until(self, topic_partition: TopicPartition) -> int:
         """The high watermark of a partition led here; 0 for others."""
@@ -160,6 +160,7 @@ class ReplicaManager:
         replica_id: int,
         *,
         later: bool = False,
+        committed: bool = False,
         first_offset: int = UNKNOWN_OFFSET,
         is_new: bool = True,
     ) -> ReadResult:
@@ -188,7 +189,7 @@ class ReplicaManager:
         ):
             return self._nothing_readable(topic_partition, replica_id)
         try:
-            data = partition.read(offset, max_bytes, replica_id, later=later)
+            data = partition.read(offset, max_bytes, replica_id, later=later, committed=committed)
         except OSError as error:
             raise self.disk_error(partition, error) from error
         except Exception:

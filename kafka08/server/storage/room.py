@@ -77,7 +77,7 @@ class Storage(Room):
         maintenance = self._maintenance
         yield Part("log tasks", partial(maintenance.start, scheduler), maintenance.stop)
         cleaning = optional.cleaner_tasks(
-            config, runtime, self.logs.cleaner, replicas.committed, replicas.disk_failed
+            config, runtime, self.logs.cleaner, replicas.stable, replicas.disk_failed
         )
         if cleaning is not None:
             yield Part("the log cleaner", cleaning.start, cleaning.stop)

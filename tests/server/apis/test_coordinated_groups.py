@@ -186,7 +186,7 @@ def test_a_commit_of_0_8_counts_while_there_is_no_member(rig: Rig) -> None:
 
 def test_null_topics_are_all_of_the_group(rig: Rig) -> None:
     commit(rig, 2)
-    assert fetch(rig, 2, []) == ([], 0, 0)
+    assert fetch(rig, 2, []) == s.OffsetFetchResponse([])
     assert [topic.topic for topic in fetch(rig, 5).topics] == ["t"]
     assert ask(rig, s.OffsetFetchRequest("none", None), 5).topics == []
 
