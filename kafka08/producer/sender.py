@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable
 from kafka08.client.requests import Response, flatten, produce_request
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError, ProtocolError, RequestTimedOutError, for_code
+from kafka08.message.record_sets import encode_records
 from kafka08.producer.accumulator import Accumulator, PartitionBatches
 from kafka08.producer.batch import ProducerBatch
 from kafka08.producer.connection import Outstanding, PipelinedConnection
-from kafka08.producer.encoding import encode_batch, encode_records
+from kafka08.producer.encoding import encode_batch
 from kafka08.producer.errors import DisconnectedError
 from kafka08.producer.kafka_config import KafkaProducerConfig, parse_acks, seconds
 from kafka08.producer.metrics import ProducerMetrics

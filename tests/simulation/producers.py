@@ -11,8 +11,9 @@ from kafka08.errors import NO_ERROR, LaterCode
 from kafka08.message.batch import RECORDS_AT, encode_batch, header_of
 from kafka08.message.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, compress
 from kafka08.message.entry import encode_entry
+from kafka08.message.record_sets import encode_records
 from kafka08.message.sets import encode_set
-from kafka08.producer.encoding import encode_headers, encode_records
+from kafka08.producer.encoding import encode_headers
 from kafka08.protocol.later_schemas import InitProducerIdRequest
 from kafka08.protocol.schemas import (
     ProducePartition,

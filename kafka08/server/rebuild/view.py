@@ -50,8 +50,9 @@ REFUSE: Final = 3
 class ConsumerVersions:
     """Consumers of some versions. ``target``: the highest format that they read. ``is_limited``:
     they may limit the bytes of all partitions together. ``refusal``: the code that tells them that
-    messages are not converted. ``committed``: they read committed transactions only. Those that read all formats get entries of formats 0 and 1 or of
-    format 2 in one answer: many choose a parser by the first one."""
+    messages are not converted. ``committed``: they read committed transactions only. Those that
+    read all formats get entries of formats 0 and 1 or of format 2 in one answer: many choose a
+    parser by the first one."""
 
     __slots__ = ("committed", "is_limited", "refusal", "target")
 
