@@ -1,25 +1,23 @@
 """Committed offsets and groups kept in ``__consumer_offsets`` (kafka.server.OffsetManager).
 
 This broker answers for the groups whose partition of that topic it leads: a cache in memory,
-filled from the log when leadership begins, changed only after a commit's append has its acks.
-The groups themselves are those of ``coordinator``; here they are loaded and stored.
+filled from the log when leadership begins, changed only after a commit's append has its acks. A
+commit in a transaction is pending until the transaction's marker has its acks. The groups
+themselves are those of ``coordinator``; here they are loaded and stored.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import NamedTuple
 
 from kafka08.cluster.partition import Partition
-from kafka08.common import OFFSETS_TOPIC, TopicPartition, offsets_partition_for
+from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.errors import (
     NO_ERROR,
     KafkaError,
     MessageSetSizeTooLargeError,
     MessageSizeTooLargeError,
-    NotCoordinatorForConsumerError,
-    OffsetsLoadInProgressError,
     ProtocolError,
     code_of,
 )
@@ -37,34 +35,32 @@ from kafka08.groups.records import (
     is_offset_key,
     is_original,
 )
-from kafka08.log.disk import is_shortage
+from kafka08.log import numbering
 from kafka08.log.log import Log
 from kafka08.log.numbering import LogAppendInfo
+from kafka08.message.batch import TRANSACTIONAL
 from kafka08.message.entry import Message, TimedMessage
+from kafka08.message.markers import ABORT, COMMIT, IN_TRANSACTION, NO_TRANSACTION
+from kafka08.message.record_sets import Sender, encode_records
+from kafka08.message.scan import iter_entries, producer_batches, walk
 from kafka08.message.sets import encode_set, iter_messages
-from kafka08.runtime import Runtime, TaskHandle
+from kafka08.runtime import Runtime
 from kafka08.server.groups.coordinator import GroupCoordinator
 from kafka08.server.groups.group import Group
+from kafka08.server.groups.pending_offsets import PendingOffsets, Stored
 from kafka08.server.replication.acks import await_acks
 from kafka08.server.storage.replica_manager import ReplicaManager
+from kafka08.server.storage.state_topic import StateTopic
 from kafka08.settings.broker import BrokerConfig
 
 logger = logging.getLogger("kafka.server.OffsetManager")
 
-# Small enough that decoding one piece does not hold up other requests.
-_LOAD_BYTES = 64 * 1024
-_LOAD_RETRY_SECONDS = 1.0
 _MAX_INFLATED = 64 << 20
 _NEWEST = 1 << 63  # above every offset of a log
 _TOMBSTONES = 1000  # in one append, so that it stays below the largest message set
 # A group that is too large for a record is not stored: its members join again if the coordinator
 # changes.
 _TOO_LARGE = (MessageSizeTooLargeError.code, MessageSetSizeTooLargeError.code)
-
-
-class _Cached(NamedTuple):
-    committed: Committed
-    log_offset: int
 
 
 _Record = tuple[bytes, bytes | None]
@@ -88,33 +84,25 @@ class OffsetManager:
         self._groups = groups
         # By number of the offsets partition, so that one can be forgotten as a whole; then by
         # group.
-        self._cache: dict[int, dict[str, dict[GroupPartition, _Cached]]] = {}
-        # Partitions being loaded, each with the leader epoch the load belongs to.
-        self._loading: dict[int, int] = {}
-        self._loads: dict[tuple[int, int], TaskHandle] = {}  # by partition and leader epoch
+        self._cache: dict[int, dict[str, dict[GroupPartition, Stored]]] = {}
+        self._pending = PendingOffsets()
         # Partitions deleted while one of the offsets topic is being loaded, by the latter's number.
         self._deleted: dict[int, set[TopicPartition]] = {}
-        self._stopping = runtime.event()
-
-    def partition_for(self, group: str) -> TopicPartition:
-        count = self._config.offsets_topic_num_partitions
-        return TopicPartition(OFFSETS_TOPIC, offsets_partition_for(group, count))
+        count = config.offsets_topic_num_partitions
+        self._topic = StateTopic(
+            runtime, replicas, OFFSETS_TOPIC, count, self._loader, self._forget_all
+        )
+        self.leadership_changed = self._topic.leadership_changed
+        self.stop = self._topic.stop
+        self.partition_for = self._topic.partition_for
+        # 0 if this broker coordinates a group and has loaded its offsets, else 16 or 14.
+        self.check_coordinator = self._topic.check
 
     # Requests
 
-    def check_coordinator(self, group: str) -> int:
-        """0 if this broker coordinates ``group`` and has loaded its offsets, else 16 or 14."""
-        key = self.partition_for(group)
-        partition = self._replicas.partitions.get(key)
-        if partition is None or not partition.is_leader:
-            return NotCoordinatorForConsumerError.code
-        if key.partition in self._loading:
-            return OffsetsLoadInProgressError.code
-        return NO_ERROR
-
     @property
     def is_loading(self) -> bool:
-        return bool(self._loading)
+        return bool(self._topic.loading)
 
     @property
     def num_offsets(self) -> int:
@@ -133,7 +121,7 @@ class OffsetManager:
             group for groups in self._cache.values() for group, found in groups.items() if found
         }
 
-    def _cached(self, group: str) -> Mapping[GroupPartition, _Cached]:
+    def _cached(self, group: str) -> Mapping[GroupPartition, Stored]:
         return self._cache.get(self.partition_for(group).partition, {}).get(group, {})
 
     def commit(self, group: str, entries: Mapping[GroupPartition, Committed]) -> int:
@@ -144,6 +132,41 @@ class OffsetManager:
             for index, entry in enumerate(entries):
                 self._remember(entry, entries[entry], base + index)
         return code
+
+    def commit_in_transaction(
+        self, group: str, entries: Mapping[GroupPartition, Committed], producer_id: int, epoch: int
+    ) -> int:
+        """Append the commits to the producer's transaction, and wait for their acks; the wire
+        code. They count when the transaction is committed."""
+        key = self.partition_for(group)
+        keys, values = [], []
+        for entry, committed in entries.items():
+            keys.append(encode_key(entry))
+            values.append(encode_value(committed))
+        times = [self._runtime.clock.millis()] * len(entries)
+        sender = Sender(producer_id, epoch, 0, TRANSACTIONAL)
+        data = memoryview(bytearray(encode_records(values, keys, times, None, sender=sender)))
+        acks = self._config.offsets_commit_required_acks
+        try:
+            log = self._replicas.partition(key).leader_log()
+            numbered = numbering.of_coordinator(data, log.log_end_offset, log.rules, log.config)
+            appended = self._replicas.append_messages(key, data, acks, numbered=numbered)
+        except Exception as error:
+            return self._refused(group, error)
+        for at, (entry, committed) in enumerate(entries.items(), appended.first_offset):
+            self._pending.add(key.partition, producer_id, entry, Stored(committed, at))
+        return self._acknowledged(key, appended, acks)
+
+    def transaction_ended(self, number: int, producer_id: int, committed: bool) -> None:
+        """The marker of a producer's transaction is in a partition of the topic, with its acks."""
+        pending = self._pending.take(number, producer_id)
+        if committed:
+            for key, stored in pending.items():
+                self._remember(key, *stored)
+
+    def is_unstable(self, key: GroupPartition) -> bool:
+        """Whether a transaction is open that is to commit an offset for it."""
+        return key in self._pending
 
     def forget(self, group: str, keys: Iterable[GroupPartition]) -> int:
         """Delete offsets for good; the wire code."""
@@ -194,20 +217,26 @@ class OffsetManager:
         acks = self._config.offsets_commit_required_acks
         try:
             appended = self._append(key, records, acks)
-        except KafkaError as error:
-            return error.code, -1
         except Exception as error:
-            logger.exception("Could not append the records of group %s", group)
-            return code_of(error), -1
+            return self._refused(group, error), -1
+        return self._acknowledged(key, appended, acks), appended.first_offset
+
+    @staticmethod
+    def _refused(group: str, error: Exception) -> int:
+        if not isinstance(error, KafkaError):
+            logger.error("Could not append the records of group %s", group, exc_info=error)
+        return code_of(error)
+
+    def _acknowledged(self, key: TopicPartition, appended: LogAppendInfo, acks: int) -> int:
+        """Wait for the acks of records; the wire code."""
         meters = self._replicas.counts.topics.of(OFFSETS_TOPIC)
         meters.messages_in.mark(appended.count)
         meters.bytes_in.mark(appended.valid_bytes)
-        base = appended.first_offset
         if acks in (0, 1):
-            return NO_ERROR, base
-        required = {key: base + len(records)}
+            return NO_ERROR
+        required = {key: appended.last_offset + 1}
         timeout_ms = self._config.offsets_commit_timeout_ms
-        return await_acks(self._replicas, required, acks, timeout_ms)[key], base
+        return await_acks(self._replicas, required, acks, timeout_ms)[key]
 
     def _append_late(self, key: TopicPartition, records: Sequence[_Record]) -> None:
         """Append records for which no request waits; errors are logged."""
@@ -231,7 +260,7 @@ class OffsetManager:
         cache = self._cache.setdefault(number, {}).setdefault(key.group, {})
         cached = cache.get(key)
         if cached is None or cached.log_offset < log_offset:
-            cache[key] = _Cached(value, log_offset)
+            cache[key] = Stored(value, log_offset)
 
     def _drop(self, key: GroupPartition, log_offset: int) -> None:
         number = self.partition_for(key.group).partition
@@ -245,81 +274,40 @@ class OffsetManager:
 
     # Leadership
 
-    def leadership_changed(self, partition: Partition, leads: bool) -> None:
-        """Load a partition of the offsets topic whose leadership began, or forget its groups."""
-        if partition.topic_partition.topic != OFFSETS_TOPIC:
-            return
-        number = partition.topic_partition.partition
+    def _forget_all(self, number: int) -> None:
+        """Of a partition of the topic."""
         self._cache.pop(number, None)
+        self._pending.forget(number)
+        self._deleted.pop(number, None)
         self._groups.unload(number)
-        if leads:
-            epoch = self._loading[number] = partition.leader_epoch
-            self._loads[number, epoch] = self._runtime.spawn(
-                f"offsets-load-{number}", self._load, partition, epoch
-            )
-        else:
-            self._loading.pop(number, None)
-            self._deleted.pop(number, None)
 
-    def _load(self, partition: Partition, epoch: int) -> None:
-        number = partition.topic_partition.partition
-        try:
-            while not self._has_read_log(partition, number, epoch):
-                self._stopping.wait(_LOAD_RETRY_SECONDS)
-        except KafkaError as error:
-            logger.error("Error in loading offsets from %s: %s", partition.topic_partition, error)
-        except Exception:
-            logger.exception("Error in loading offsets from %s", partition.topic_partition)
-        finally:
-            self._loads.pop((number, epoch), None)
-            if self._loading.get(number) == epoch:
-                del self._loading[number]
-                self._drop_deleted(number, self._deleted.pop(number, set()))
+    def _loader(self, partition: Partition, log: Log) -> _Loader:
+        return _Loader(self, log, partition.topic_partition.partition)
 
-    def _has_read_log(self, partition: Partition, number: int, epoch: int) -> bool:
-        """Load a partition; False if that must be repeated. Partly loaded offsets are not used: a
-        consumer without one would begin somewhere else."""
-        try:
-            if self._loading.get(number) == epoch:
-                self._read_log(partition, number, epoch)
-        except KafkaError as error:
-            if not is_shortage(error.__cause__):
-                raise
-            logger.warning("Loading offsets from %s failed: %s", partition.topic_partition, error)
-            return False
-        return True
+    def take_records(self, loader: _Loader, data: bytes) -> None:
+        """Of whole entries without transactions."""
+        for message in iter_messages(data, max_inflated=_MAX_INFLATED):
+            self._load_record(loader, message)
 
-    def _read_log(self, partition: Partition, number: int, epoch: int) -> None:
-        groups: dict[str, GroupRecord] = {}
-        log = partition.leader_log()
-        offset, max_bytes = log.log_start_offset, _LOAD_BYTES
-        # A new leader's high watermark lags behind what the old one has acknowledged; all that
-        # this leadership began with will be committed or the leadership is over.
-        end = max(partition.high_watermark, partition.leadership_start)
-        while offset < end and not self._stopping.is_set():
-            self._replicas.read_in(partition, log, offset, max_bytes)
-            self._runtime.sleep(0)
-            if self._loading.get(number) != epoch or not partition.is_leader:
-                return
-            try:
-                data = log.read(offset, max_bytes, end).read()
-            except OSError as error:
-                raise self._replicas.disk_error(partition, error) from error
-            before = offset
-            for message in iter_messages(data, max_inflated=_MAX_INFLATED):
-                self._load_record(log, message, groups)
-                offset = message.offset + 1
-            if offset == before:
-                if len(data) < max_bytes:  # only a gap is left below the high watermark
-                    break
-                max_bytes *= 2  # an entry larger than the piece
-        if not self._stopping.is_set():
-            self._groups.load(number, groups)
+    def take_transactional(self, loader: _Loader, data: bytes) -> None:
+        """The same of entries of which some are."""
+        for entry in iter_entries(data):
+            found = data[entry.position : entry.stop]
+            rows = producer_batches(found, 0, len(found))
+            producer_id, part = (rows[0][0], rows[0][6]) if rows else (-1, NO_TRANSACTION)
+            if part in (ABORT, COMMIT):
+                self.transaction_ended(loader.number, producer_id, part == COMMIT)
+                continue
+            pending_of = producer_id if part == IN_TRANSACTION else None
+            for message in iter_messages(found, max_inflated=_MAX_INFLATED):
+                self._load_record(loader, message, pending_of)
 
     def _load_record(
-        self, log: Log, message: Message | TimedMessage, groups: dict[str, GroupRecord]
+        self, loader: _Loader, message: Message | TimedMessage, pending_of: int | None = None
     ) -> None:
+        """``pending_of``: the producer in whose transaction the record is."""
         key, value, log_offset = message.key or b"", message.value, message.offset
+        log, groups = loader.log, loader.groups
         if not is_original(key, value):
             log.later_formats.end = max(log_offset + 1, log.later_formats.end)
         try:
@@ -327,6 +315,9 @@ class OffsetManager:
             if isinstance(entry, GroupPartition):
                 if value is None:
                     self._drop(entry, log_offset)
+                elif pending_of is not None:
+                    stored = Stored(decode_value(value), log_offset)
+                    self._pending.add(loader.number, pending_of, entry, stored)
                 else:
                     self._remember(entry, decode_value(value), log_offset)
             elif value is None:
@@ -339,6 +330,11 @@ class OffsetManager:
                 "Skipping record at offset %d of the offsets topic: %s", log_offset, error
             )
 
+    def loaded(self, number: int, groups: Mapping[str, GroupRecord]) -> None:
+        """All of a partition has been taken."""
+        self._groups.load(number, groups)
+        self._drop_deleted(number, self._deleted.pop(number, set()))
+
     # Deleted topics
 
     def partitions_deleted(self, deleted: Set[TopicPartition]) -> None:
@@ -346,16 +342,17 @@ class OffsetManager:
         later topic of the same name they would be wrong."""
         if not deleted:
             return
-        for number in self._loading:
+        loading = self._topic.loading
+        for number in loading:
             self._deleted.setdefault(number, set()).update(deleted)
+        self._pending.drop(deleted)
         for number in list(self._cache):
-            if number not in self._loading:
+            if number not in loading:
                 self._drop_deleted(number, deleted)
 
     def _drop_deleted(self, number: int, deleted: Set[TopicPartition]) -> None:
         partition = TopicPartition(OFFSETS_TOPIC, number)
-        led = self._replicas.partitions.get(partition)
-        if led is None or not led.is_leader:
+        if self._topic.led(number) is None:
             return
         keys = [
             key
@@ -387,8 +384,7 @@ class OffsetManager:
         expired = 0
         for number in list(self._cache):
             partition = TopicPartition(OFFSETS_TOPIC, number)
-            led = self._replicas.partitions.get(partition)
-            if led is None or not led.is_leader:  # its data directory has failed
+            if self._topic.led(number) is None:  # its data directory has failed
                 del self._cache[number]
                 self._groups.unload(number)
                 continue
@@ -397,7 +393,7 @@ class OffsetManager:
                 for group, cache in self._cache[number].items()
                 if self._may_expire(self._groups.groups.get(group), oldest)
                 for key, cached in cache.items()
-                if cached.committed.timestamp < oldest
+                if cached.committed.timestamp < oldest and key not in self._pending
             ]
             if keys:
                 expired += len(keys)
@@ -405,7 +401,7 @@ class OffsetManager:
         if expired:
             logger.info("Removed %d expired offsets.", expired)
         for group in list(self._groups.groups):
-            if not self._cached(group):
+            if not self._cached(group) and not self._pending.of_group(group):
                 self._groups.delete(group)
         self.save_groups()
 
@@ -413,8 +409,27 @@ class OffsetManager:
     def _may_expire(group: Group | None, oldest: int) -> bool:
         return group is None or (not group.members and group.since_ms < oldest)
 
-    def stop(self) -> None:
-        """Stop loading."""
-        self._stopping.set()
-        for task in list(self._loads.values()):
-            task.join()
+
+class _Loader:
+    """Takes the records of one partition of the topic. ``groups``: those found so far."""
+
+    def __init__(self, manager: OffsetManager, log: Log, number: int) -> None:
+        self.log = log
+        self.number = number
+        self.groups: dict[str, GroupRecord] = {}
+        self._manager = manager
+
+    def take(self, data: bytes) -> int | None:
+        """As ``state_topic.Loader``."""
+        walked = walk(data, 0, len(data), wrappers=True)
+        found = data[: walked.stop]
+        rows = producer_batches(found, 0, len(found))
+        if all(part == NO_TRANSACTION for *_, part, _ in rows):
+            self._manager.take_records(self, found)
+        else:
+            self._manager.take_transactional(self, found)
+        return walked.last + 1 if walked.count else None
+
+    def finish(self) -> None:
+        """As ``state_topic.Loader``."""
+        self._manager.loaded(self.number, self.groups)

@@ -18,7 +18,7 @@ from kafka08.groups.records import (
     encode_value,
 )
 from kafka08.message.sets import encode_set, iter_messages
-from kafka08.server.groups import offset_manager
+from kafka08.server.storage import state_topic
 from tests.server.support import ME, PEER, Rig
 
 KEY = GroupPartition("g", "t", 3)
@@ -135,7 +135,7 @@ def test_what_was_acknowledged_is_loaded_though_the_high_watermark_lags(rig: Rig
 
 
 def test_entries_larger_than_a_piece(led: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offset_manager, "_LOAD_BYTES", 20)
+    monkeypatch.setattr(state_topic, "_LOAD_BYTES", 20)
     for partition in range(3):
         key = KEY._replace(partition=partition)
         store(led, (encode_key(key), encode_value(Committed(partition, "x" * 500, 5))))
@@ -165,7 +165,7 @@ def test_a_commit_during_the_load_is_the_newer_one(led: Rig) -> None:
 def test_a_load_that_lost_its_leadership_leaves_nothing(
     led: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(offset_manager, "_LOAD_BYTES", 20)
+    monkeypatch.setattr(state_topic, "_LOAD_BYTES", 20)
     for offset in (1, 2):
         store(led, (encode_key(KEY), encode_value(committed(offset, 5))))
     led.follow(*OFFSETS)
