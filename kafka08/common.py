@@ -9,6 +9,8 @@ from typing import Final, NamedTuple, TypeVar
 from kafka08.errors import InvalidTopicError
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
+TRANSACTIONS_TOPIC: Final = "__transaction_state"
+INTERNAL_TOPICS: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
 MAX_TOPIC_LENGTH = 255
 # Values of an Offsets request that stand in place of a time (kafka.api.OffsetRequest).
 LATEST_TIME = -1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
+from kafka08.common import INTERNAL_TOPICS, Broker, TopicPartition
 from kafka08.errors import LeaderNotAvailableError, ReplicaNotAvailableError
 from kafka08.protocol.schemas import (
     LEADER_DURING_DELETE,
@@ -90,7 +90,7 @@ class MetadataCache:
         brokers = self.brokers if brokers is None else brokers
         made = _later_partition_metadata if later else _partition_metadata
         partitions = [made(state, brokers) for _, state in sorted(self._topics[topic].items())]
-        return TopicMetadata(0, topic, partitions, later and topic == OFFSETS_TOPIC)
+        return TopicMetadata(0, topic, partitions, later and topic in INTERNAL_TOPICS)
 
 
 def _later_partition_metadata(

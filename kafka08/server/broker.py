@@ -102,6 +102,7 @@ class KafkaServer:
         run = partial(rooms.run, monitoring.registry, scheduler)
         yield Part("the scheduler", run, scheduler.stop)
         yield Part("offset loading", stop=rooms.groups.offsets.stop)
+        yield from rooms.transactions.tasks()
         yield Part("the watch over log dirs", log_dirs.start, log_dirs.stop)
         yield from rooms.access.tasks(scheduler)
         yield Part("quotas", rooms.quotas.load)

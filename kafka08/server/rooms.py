@@ -20,11 +20,13 @@ from kafka08.server.groups.room import ConsumerGroups
 from kafka08.server.monitoring import broker_metrics
 from kafka08.server.part import Room
 from kafka08.server.quotas.quotas import Quotas
+from kafka08.server.replication.roles import Keepers
 from kafka08.server.replication.room import Replication, fetchers_of
 from kafka08.server.requests.dispatch import Dispatcher, Handler, last_versions
 from kafka08.server.requests.effects import Effects
 from kafka08.server.requests.listeners import Listening
 from kafka08.server.storage.room import Storage
+from kafka08.server.transactions.room import Transactions
 from kafka08.settings.broker import BrokerConfig
 from zk import entities
 from zk.client import ZkClient
@@ -60,6 +62,8 @@ class Rooms:
             quotas.mutations,
         )
         self.groups = ConsumerGroups(config, runtime, zk, storage.replicas, view)
+        self.transactions = Transactions(config, runtime, zk, storage, view, self.groups)
+        keepers = Keepers(self.groups.offsets, self.transactions.coordinator.store)
         self.server = listening.bind()
         self.access = AccessControl(config, runtime, zk, listening.logins, self.server.end_sessions)
         self.endpoints = listening.listeners.announced(self.server.ports)
@@ -69,9 +73,10 @@ class Rooms:
         )
         self.fetchers = fetchers_of(config, runtime, storage, view, quotas.replication.follower)
         self.replication = Replication(
-            config, runtime, zk, storage, view, self.fetchers, self.groups.offsets, self.controller
+            config, runtime, zk, storage, view, self.fetchers, keepers, self.controller
         )
-        self.all = storage, view, self.replication, self.groups, self.access, listening
+        members = self.groups, self.transactions
+        self.all = storage, view, self.replication, *members, self.access, listening
         handlers = self.access.guard(handlers_of(config, self.all, view.originals), cache)
         self.dispatcher = Dispatcher(runtime, handlers, apis_of(config), quotas.throttle, is_timed)
         versions = LoginVersions(self.dispatcher.served, view.originals, config.api_versions_enable)

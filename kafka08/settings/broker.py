@@ -459,6 +459,53 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity, ListenerSettings):
         doc="Not in 0.8.2.2. Time after which an idempotent producer that sends nothing is "
         "forgotten. If it then sends a batch again that was stored, the batch is stored twice.",
     )
+    transaction_max_timeout_ms: int = dotted(
+        900000,
+        low=1,
+        doc="Not in 0.8.2.2. The longest transaction.timeout.ms that a producer may have.",
+    )
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = dotted(
+        10000,
+        low=1,
+        doc="Not in 0.8.2.2. How often transactions whose time is over are aborted.",
+    )
+    transactional_id_expiration_ms: int = dotted(
+        604800000,
+        low=1,
+        doc="Not in 0.8.2.2. Time after which a transactional.id that nobody uses is forgotten.",
+    )
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = dotted(
+        3600000,
+        low=1,
+        doc="Not in 0.8.2.2. How often transactional ids that have expired are forgotten.",
+    )
+    transaction_partition_verification_enable: bool = dotted(
+        True,
+        doc="Not in 0.8.2.2. Ask the coordinator, before the first batch of a transaction is "
+        "stored in a partition, whether the transaction includes it.",
+    )
+    transaction_state_log_num_partitions: int = dotted(
+        50,
+        low=1,
+        doc="Not in 0.8.2.2. Partitions of __transaction_state. Must never change: transactional "
+        "ids are placed by it.",
+    )
+    transaction_state_log_replication_factor: int = dotted(
+        3,
+        SHORT,
+        low=1,
+        doc="Not in 0.8.2.2. Replicas of __transaction_state; fewer if fewer brokers are live at "
+        "its creation.",
+    )
+    transaction_state_log_min_isr: int = dotted(
+        2,
+        low=1,
+        doc="Not in 0.8.2.2. min.insync.replicas of __transaction_state; fewer if it has fewer "
+        "replicas.",
+    )
+    transaction_state_log_segment_bytes: int = dotted(
+        104857600, low=1, doc="Not in 0.8.2.2. Segment size of __transaction_state."
+    )
     auto_create_topics_enable: bool = dotted(
         True, doc="Create a topic that a client asks about and that does not exist."
     )

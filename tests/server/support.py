@@ -43,6 +43,7 @@ from kafka08.server.requests.dispatch import Dispatcher
 from kafka08.server.requests.effects import Effects
 from kafka08.server.rooms import apis_of, handlers_of
 from kafka08.server.storage.room import Storage
+from kafka08.server.transactions.room import Transactions
 from kafka08.settings.broker import BrokerConfig
 from kafka08.settings.topic import LogConfig
 from tests.fakes.runtime import FakeRuntime
@@ -175,13 +176,14 @@ class Rig:
         self.creator = view.creator
         groups = ConsumerGroups(config, runtime, zk, storage.replicas, view)
         self.groups, self.offsets, self.members = groups.coordinator, groups.offsets, groups.members
+        self.transactions = Transactions(config, runtime, zk, storage, view, groups)
         self.replication = Replication(
             config, runtime, zk, storage, view, fetchers, self, controller
         )
         self.roles, self.retries = self.replication.roles, self.replication.retries
         self.checkpoints, self.log_dirs = self.replication.checkpoints, self.replication.log_dirs
         access = AccessControl(config, runtime, zk, NoLogins(), lambda sessions: None)
-        self.rooms = storage, view, groups, self.replication, access
+        self.rooms = storage, view, groups, self.transactions, self.replication, access
         self.handlers = handlers_of(config, self.rooms, view.originals)
         self.apis = apis_of(config)
         self.checkpoint_high_watermarks = self.replication.checkpoint_high_watermarks
@@ -189,6 +191,7 @@ class Rig:
     def leadership_changed(self, partition: Partition, leads: bool) -> None:
         self.leader_changes.append((partition.topic_partition, leads))
         self.offsets.leadership_changed(partition, leads)
+        self.transactions.coordinator.store.leadership_changed(partition, leads)
 
     def partitions_deleted(self, deleted: Set[TopicPartition]) -> None:
         self.offsets.partitions_deleted(deleted)

@@ -15,11 +15,12 @@ from functools import partial
 from operator import attrgetter
 
 from kafka08.cluster.metadata_cache import MetadataCache
-from kafka08.common import OFFSETS_TOPIC
+from kafka08.common import INTERNAL_TOPICS
 from kafka08.errors import LaterCode
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol import schemas as s
+from kafka08.protocol import transaction_schemas as t
 from kafka08.protocol.registry import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kafka08.protocol.schemas import Message
 from kafka08.security.acls import CLUSTER_NAME, Operation, ResourceType
@@ -28,11 +29,13 @@ from kafka08.server.apis.metadata import MetadataApi
 from kafka08.server.requests.long_work import in_topics
 
 TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
+TRANSACTIONAL_ID = ResourceType.TRANSACTIONAL_ID
 TOPIC_CODE, GROUP_CODE, CLUSTER_CODE = (
     LaterCode.TOPIC_AUTHORIZATION_FAILED,
     LaterCode.GROUP_AUTHORIZATION_FAILED,
     LaterCode.CLUSTER_AUTHORIZATION_FAILED,
 )
+TRANSACTION_CODE = LaterCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 _GROUP_KEY = 0
 
 Name = Callable[[Message], str]
@@ -45,7 +48,7 @@ def rules(cache: MetadataCache, creates_topics: bool) -> dict[int, Rule]:
     alter_configs = _by_resource(Operation.ALTER_CONFIGS)
     between_brokers = partial(_of_cluster, Operation.CLUSTER_ACTION)
     return {
-        0: _split("topics", _TOPIC_OF, Operation.WRITE),
+        0: _of_transaction(_split("topics", _TOPIC_OF, Operation.WRITE)),
         1: _fetch,
         2: describe_offsets,
         3: _metadata(cache, creates_topics),
@@ -69,6 +72,11 @@ def rules(cache: MetadataCache, creates_topics: bool) -> dict[int, Rule]:
         21: _split("topics", _TOPIC_OF, Operation.DELETE),
         22: _init_producer_id,
         23: describe_offsets,
+        24: _add_partitions,
+        25: _of_transaction(_of_group(Operation.READ)),
+        26: _of_transaction(_open),
+        27: between_brokers(lambda code: t.WriteTxnMarkersResponse([])),
+        28: _of_transaction(_of_group(Operation.READ, _split("topics", _TOPIC_OF, Operation.READ))),
         29: _of_cluster(Operation.DESCRIBE),
         30: _of_cluster(Operation.ALTER),
         31: _of_cluster(Operation.ALTER),
@@ -83,6 +91,9 @@ def rules(cache: MetadataCache, creates_topics: bool) -> dict[int, Rule]:
         47: _of_group(Operation.DELETE, _offset_delete),
         50: _of_cluster(Operation.DESCRIBE),
         51: _of_cluster(Operation.ALTER),
+        61: _split("topics", _TOPIC_OF, Operation.READ),
+        65: _describe_transactions,
+        66: _list_transactions,
     }
 
 
@@ -119,6 +130,18 @@ def _of_group(operation: Operation, rule: Rule = _open) -> Rule:
         return check.failure(request, GROUP_CODE)
 
     return of_group
+
+
+def _of_transaction(rule: Rule) -> Rule:
+    """``rule`` for the rest of the request, if its transactional id may be used or is not named."""
+
+    def of_transaction(check: Check, request: Message) -> Message:
+        id_ = request.transactional_id
+        if id_ is None or check.allows(Operation.WRITE, TRANSACTIONAL_ID, id_):
+            return rule(check, request)
+        return check.failure(request, TRANSACTION_CODE)
+
+    return of_transaction
 
 
 def _as_broker_or(rule: Rule) -> Rule:
@@ -219,7 +242,7 @@ def _metadata(cache: MetadataCache, creates_topics: bool) -> Rule:
     if its name, or the cluster, allows Create."""
 
     def needs_creation(topic: str, request: s.MetadataRequest) -> bool:
-        creates = creates_topics or topic == OFFSETS_TOPIC
+        creates = creates_topics or topic in INTERNAL_TOPICS
         return creates and request.allow_auto_topic_creation and topic not in cache
 
     def rule(check: Check, request: Message) -> Message:
@@ -282,9 +305,11 @@ def _offset_delete(check: Check, request: Message) -> Message:
 
 
 def _consumer_metadata(check: Check, request: Message) -> Message:
-    if request.key_type != _GROUP_KEY or check.allows(Operation.DESCRIBE, GROUP, request.group):
+    of_group = request.key_type == _GROUP_KEY
+    kind, code = (GROUP, GROUP_CODE) if of_group else (TRANSACTIONAL_ID, TRANSACTION_CODE)
+    if check.allows(Operation.DESCRIBE, kind, request.group):
         return check.handle(request)
-    return s.ConsumerMetadataResponse(GROUP_CODE, -1, "", -1)
+    return s.ConsumerMetadataResponse(code, -1, "", -1)
 
 
 def _list_groups(check: Check, request: Message) -> Message:
@@ -331,8 +356,57 @@ def _by_resource(operation: Operation) -> Rule:
     return rule
 
 
+# --- transactions
+
+
+def _add_partitions(check: Check, request: Message) -> Message:
+    """Brokers send the later versions. If a topic is refused, none is added."""
+    if request.transactions:
+        if check.allows_on_cluster(Operation.CLUSTER_ACTION):
+            return check.handle(request)
+        return check.failure(request, CLUSTER_CODE)
+    if not check.allows(Operation.WRITE, TRANSACTIONAL_ID, request.transactional_id):
+        return check.failure(request, TRANSACTION_CODE)
+    allowed, others = _allowed_topics(check, Operation.WRITE, request)
+    if not others:
+        return check.handle(request)
+    not_tried = check.failure(request._replace(topics=allowed), LaterCode.OPERATION_NOT_ATTEMPTED)
+    refusal = check.failure(request._replace(topics=others), TOPIC_CODE)
+    return not_tried._replace(topics=[*not_tried.topics, *refusal.topics])
+
+
+def _describe_transactions(check: Check, request: Message) -> Message:
+    """Their partitions are shown of topics that may be described."""
+    ids = request.transactional_ids
+    refused = check.refused(Operation.DESCRIBE, TRANSACTIONAL_ID, ids)
+    answer = check.handle(
+        request._replace(transactional_ids=[each for each in ids if each not in refused])
+    )
+    names = {topic.topic for found in answer.transactions for topic in found.topics}
+    visible = check.visible(Operation.DESCRIBE, TOPIC, names)
+    shown = [
+        found._replace(topics=[topic for topic in found.topics if topic.topic in visible])
+        for found in answer.transactions
+    ]
+    refusal = check.failure(
+        request._replace(transactional_ids=[each for each in ids if each in refused]),
+        TRANSACTION_CODE,
+    )
+    return answer._replace(transactions=[*shown, *refusal.transactions])
+
+
+def _list_transactions(check: Check, request: Message) -> Message:
+    answer = check.handle(request)
+    ids = (each.transactional_id for each in answer.transactions)
+    visible = check.visible(Operation.DESCRIBE, TRANSACTIONAL_ID, ids)
+    shown = [each for each in answer.transactions if each.transactional_id in visible]
+    return answer._replace(transactions=shown)
+
+
 def _init_producer_id(check: Check, request: Message) -> Message:
     """A sender that may write to some topic may do so idempotently, as since 2.8."""
+    if request.transactional_id is not None:
+        return _of_transaction(_open)(check, request)
     if check.allows_on_any(Operation.WRITE, TOPIC) or check.allows_on_cluster(
         Operation.IDEMPOTENT_WRITE
     ):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafka08.cluster.metadata_cache import MetadataCache
-from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.common import INTERNAL_TOPICS, TopicPartition
 from kafka08.errors import (
     NO_ERROR,
     InvalidTopicError,
@@ -75,7 +75,7 @@ class _Deletion:
     def begin(self, key: TopicPartition, offset: int) -> None:
         """Hide the records from consumers."""
         try:
-            if key.topic == OFFSETS_TOPIC:
+            if key.topic in INTERNAL_TOPICS:
                 raise InvalidTopicError(f"Cannot delete records of internal topic {key.topic}")
             self._required[key] = self._replicas.delete_records(key, offset)
         except UnknownTopicOrPartitionError as error:

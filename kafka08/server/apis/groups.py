@@ -7,10 +7,10 @@ versions from 1 on are about ``__consumer_offsets`` and answered by the group's 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kafka08.cluster.metadata_cache import MetadataCache
-from kafka08.common import OFFSETS_TOPIC, TopicPartition, offsets_partition_for
+from kafka08.common import TopicPartition, offsets_partition_for
 from kafka08.errors import (
     NO_ERROR,
     ConsumerCoordinatorNotAvailableError,
@@ -49,7 +49,7 @@ _AS_COORDINATOR = {
     NotLeaderForPartitionError.code: NotCoordinatorForConsumerError.code,
 }
 # The same for the versions of later releases.
-_AS_LATER_COORDINATOR = {
+AS_LATER_COORDINATOR = {
     **_AS_COORDINATOR,
     NotEnoughReplicasError.code: ConsumerCoordinatorNotAvailableError.code,
     NotEnoughReplicasAfterAppendError.code: ConsumerCoordinatorNotAvailableError.code,
@@ -57,7 +57,11 @@ _AS_LATER_COORDINATOR = {
     MessageSetSizeTooLargeError.code: LaterCode.INVALID_COMMIT_OFFSET_SIZE,
 }
 NO_OFFSET = -1
-_GROUP_KEY = 0
+
+
+def is_too_long(metadata: str | None, limit: int) -> bool:
+    """Length is counted in UTF-16 units, as Java counts."""
+    return metadata is not None and len(metadata.encode("utf-16-be")) > 2 * limit
 
 
 class OffsetCommitApi:
@@ -94,16 +98,12 @@ class OffsetCommitApi:
         asked = partitions_of(self._runtime, request)
         return self._response({key: code for key, _ in asked})
 
-    def _too_long(self, metadata: str | None) -> bool:
-        """Length is counted in UTF-16 units, as Java counts."""
-        return metadata is not None and len(metadata.encode("utf-16-be")) > 2 * self._max_metadata
-
     def _commit_to_zookeeper(self, request: s.OffsetCommitRequest) -> s.OffsetCommitResponse:
         codes: dict[TopicPartition, int] = {}
         for key, commit in partitions_of(self._runtime, request):
             if key.topic not in self._cache:
                 codes[key] = UnknownTopicOrPartitionError.code
-            elif self._too_long(commit.metadata):
+            elif is_too_long(commit.metadata, self._max_metadata):
                 codes[key] = OffsetMetadataTooLargeError.code
             else:
                 codes[key] = self._zk_offsets.commit(request.group, key, commit.offset)
@@ -147,7 +147,7 @@ class OffsetCommitApi:
             )
         if entries:
             code = self._offsets.commit(request.group, entries)
-            told = _AS_COORDINATOR if is_original else _AS_LATER_COORDINATOR
+            told = _AS_COORDINATOR if is_original else AS_LATER_COORDINATOR
             code = told.get(code, code)
             for entry in entries:
                 codes[TopicPartition(entry.topic, entry.partition)] = code
@@ -160,7 +160,7 @@ class OffsetCommitApi:
         """The wire code for one partition; ``refused`` is that of the group."""
         if not exists:
             return UnknownTopicOrPartitionError.code
-        if not refused and self._too_long(commit.metadata):
+        if not refused and is_too_long(commit.metadata, self._max_metadata):
             return OffsetMetadataTooLargeError.code
         return _AS_COORDINATOR.get(refused, refused)
 
@@ -174,7 +174,7 @@ class OffsetCommitApi:
 
 class OffsetFetchApi:
     key = 9
-    last_version = 5
+    last_version = 7
 
     def __init__(
         self,
@@ -203,6 +203,8 @@ class OffsetFetchApi:
             keys = (TopicPartition(*key[1:]) for key in self._offsets.offsets_of(group))
         else:
             keys = self._asked(request)
+        if request.require_stable:
+            return self._response({key: self._stable(group, key) for key in keys})
         return self._response({key: self._stored(group, key) for key in keys})
 
     def failure(
@@ -230,6 +232,11 @@ class OffsetFetchApi:
             return NO_OFFSET, "", code
         return self._stored(group, key)
 
+    def _stable(self, group: str, key: TopicPartition) -> tuple[int, str, int]:
+        if self._offsets.is_unstable(GroupPartition(group, *key)):
+            return NO_OFFSET, "", LaterCode.UNSTABLE_OFFSET_COMMIT
+        return self._stored(group, key)
+
     def _stored(self, group: str, key: TopicPartition) -> tuple[int, str, int]:
         committed = self._offsets.fetch(GroupPartition(group, *key))
         if committed is None:
@@ -245,7 +252,8 @@ class OffsetFetchApi:
 
 
 class ConsumerMetadataApi:
-    """Which broker coordinates a group; asking for the first time creates the offsets topic."""
+    """Which broker coordinates a group, or the transactions of an id; asking for the first time
+    creates the internal topic. ``topics``: name and number of partitions by type of the key."""
 
     key = 10
     last_version = 2
@@ -254,25 +262,25 @@ class ConsumerMetadataApi:
         self,
         cache: MetadataCache,
         creator: TopicCreator,
-        num_partitions: int,
+        topics: Sequence[tuple[str, int]],
         reachable: Reachable,
     ) -> None:
         self._reachable = reachable
         self._cache = cache
         self._creator = creator
-        self._num_partitions = num_partitions
+        self._topics = topics
 
     def handle(
         self, header: RequestHeader, request: s.ConsumerMetadataRequest
     ) -> s.ConsumerMetadataResponse:
-        if request.key_type != _GROUP_KEY:
+        if not 0 <= request.key_type < len(self._topics):
             return s.ConsumerMetadataResponse(
-                LaterCode.INVALID_REQUEST, -1, "", -1, 0, "Transactions are not supported"
+                LaterCode.INVALID_REQUEST, -1, "", -1, 0, "No coordinator for keys of this type"
             )
-        if OFFSETS_TOPIC not in self._cache:
-            self._creator.create_on_demand(OFFSETS_TOPIC)
-        partition = offsets_partition_for(request.group, self._num_partitions)
-        key = TopicPartition(OFFSETS_TOPIC, partition)
+        topic, partitions = self._topics[request.key_type]
+        if topic not in self._cache:
+            self._creator.create_on_demand(topic)
+        key = TopicPartition(topic, offsets_partition_for(request.group, partitions))
         leader = self._cache.leader_of(key, self._reachable.brokers())
         if leader is None:
             return self.failure(header, request, UnknownError.code)

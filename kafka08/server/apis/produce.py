@@ -32,7 +32,7 @@ from kafka08.server.replication.acks import await_acks
 from kafka08.server.requests.long_work import are_many, in_turns, in_turns_if_many, partitions_of
 from kafka08.server.storage.appends import Appends
 from kafka08.server.storage.replica_manager import ReplicaManager
-from kafka08.server.storage.writes import Produce, ProducerVersions
+from kafka08.server.storage.writes import Produce, ProducerVersions, TransactionGate
 
 # The senders of each version; those of later versions write as the last ones do.
 _OF_FORMAT_2 = (InvalidRecordError, UnsupportedForMessageFormatError)
@@ -54,8 +54,15 @@ class ProduceApi:
     key = 0
     last_version = 8
 
-    def __init__(self, runtime: Runtime, replicas: ReplicaManager, view: ConsumerView) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        replicas: ReplicaManager,
+        view: ConsumerView,
+        gate: TransactionGate | None = None,
+    ) -> None:
         self._runtime = runtime
+        self._gate = gate or TransactionGate()
         self._replicas = replicas
         self._view = view
         self._appends = Appends(runtime, replicas, view.long_work)
@@ -73,7 +80,9 @@ class ProduceApi:
                 for partition in topic.partitions
             }
         sender = _SENDERS[max(min(header.api_version, _LAST), 0)]
-        produce = Produce(self._replicas, self._appends, self._view, sender, sets, acks)
+        produce = Produce(
+            self._replicas, self._appends, self._view, sender, self._gate, sets, request
+        )
         answers = {
             key: produce.append(key, data) for key, data in in_turns(self._runtime, sets.items())
         }

@@ -21,9 +21,7 @@ from kafka08.server.apis.admin import (
 )
 from kafka08.server.apis.elections import ElectLeadersApi
 from kafka08.server.apis.metadata import MetadataApi
-from kafka08.server.apis.producer_ids import InitProducerIdApi
 from kafka08.server.cluster_view.originals import Originals
-from kafka08.server.cluster_view.producer_ids import ProducerIds
 from kafka08.server.cluster_view.registrations import Reachable, Registrations, connectors
 from kafka08.server.cluster_view.topic_configs import TopicConfigs
 from kafka08.server.cluster_view.topic_creator import TopicCreator
@@ -82,7 +80,6 @@ class ClusterView(Room):
             AlterConfigsApi(zk, broker_id),
             IncrementalAlterConfigsApi(zk, broker_id),
             ElectLeadersApi(zk, cache, runtime),
-            InitProducerIdApi(ProducerIds(runtime, zk, broker_id)),
         ]
 
     def log_config(self, topic: str) -> LogConfig:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from kafka08 import admin
-from kafka08.common import OFFSETS_TOPIC, validate_topic
+from kafka08.common import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, validate_topic
 from kafka08.errors import AdminOperationError, InvalidTopicError, TopicExistsError
 from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
@@ -25,29 +25,38 @@ class TopicCreator:
     def create_on_demand(self, topic: str) -> bool:
         """Create ``topic`` if that is allowed; False if not. Existing already is success.
 
-        The offsets topic is created even with auto.create.topics.enable off, with its own
+        Internal topics are created even with auto.create.topics.enable off, with their own
         settings and no more replicas than there are live brokers. Raises InvalidTopicError and
         what ZooKeeper and the placement of replicas raise.
         """
         config = self._config
         if topic == OFFSETS_TOPIC:
-            alive = len(live_brokers(self._zk))
-            replicas = min(config.offsets_topic_replication_factor, alive) if alive else 1
-            self._create(
-                topic,
-                config.offsets_topic_num_partitions,
-                replicas,
-                {
-                    "segment.bytes": str(config.offsets_topic_segment_bytes),
-                    "cleanup.policy": "compact",
-                },
-            )
+            replicas = self._at_most_live(config.offsets_topic_replication_factor)
+            settings = {
+                "segment.bytes": str(config.offsets_topic_segment_bytes),
+                "cleanup.policy": "compact",
+            }
+            self._create(topic, config.offsets_topic_num_partitions, replicas, settings)
+            return True
+        if topic == TRANSACTIONS_TOPIC:
+            replicas = self._at_most_live(config.transaction_state_log_replication_factor)
+            settings = {
+                "segment.bytes": str(config.transaction_state_log_segment_bytes),
+                "cleanup.policy": "compact",
+                "min.insync.replicas": str(min(config.transaction_state_log_min_isr, replicas)),
+                "unclean.leader.election.enable": "false",
+            }
+            self._create(topic, config.transaction_state_log_num_partitions, replicas, settings)
             return True
         if not config.auto_create_topics_enable:
             return False
         validate_topic(topic)
         self._create(topic, config.num_partitions, config.default_replication_factor, {})
         return True
+
+    def _at_most_live(self, replicas: int) -> int:
+        alive = len(live_brokers(self._zk))
+        return min(replicas, alive) if alive else 1
 
     def may_exist(self, topic: str) -> bool:
         """Whether the topic exists and is not marked for deletion; True until it is known."""

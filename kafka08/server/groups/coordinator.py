@@ -418,6 +418,13 @@ class GroupCoordinator:
         self._reset_session(*found)
         return states.COMMIT[group.state]
 
+    def check_commit_in_transaction(self, group_id: str, generation: int, named: MemberId) -> int:
+        """The same of offsets in a transaction, which an id guards: a sender that names no member
+        may always commit."""
+        if generation < 0 and named == MemberId(""):
+            return NO_ERROR
+        return self.check_commit(group_id, generation, named)
+
     def leave(self, group_id: str, leaving: Iterable[MemberId]) -> list[int]:
         """The wire code of each. A static member may be named by its instance id alone."""
         return [self._leave(group_id, named) for named in leaving]

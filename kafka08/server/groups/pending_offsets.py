@@ -1,5 +1,4 @@
-"""Offsets that were committed in transactions which are open: they count once their marker says so.
-"""
+"""Offsets committed in transactions that are open: they count once a marker says so."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@ ZooKeeper."""
 
 from __future__ import annotations
 
+from kafka08.common import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kafka08.metrics.registry import Registry
 from kafka08.runtime import Runtime, Scheduler
 from kafka08.server.apis import coordinated_groups
@@ -47,11 +48,14 @@ class ConsumerGroups(Room):
 
     def handlers(self) -> list[Handler]:
         config, runtime, zk, view = self._config, self._runtime, self._zk, self._view
-        zk_offsets, partitions = ZkOffsets(zk), config.offsets_topic_num_partitions
+        zk_offsets = ZkOffsets(zk)
+        topics = [(OFFSETS_TOPIC, config.offsets_topic_num_partitions)]
+        if config.api_versions_enable:
+            topics.append((TRANSACTIONS_TOPIC, config.transaction_state_log_num_partitions))
         return [
             OffsetCommitApi(runtime, view.cache, self.members, zk_offsets, config),
             OffsetFetchApi(runtime, view.cache, self.offsets, zk_offsets),
-            ConsumerMetadataApi(view.cache, view.creator, partitions, view.reachable),
+            ConsumerMetadataApi(view.cache, view.creator, topics, view.reachable),
             *(self._later() if config.api_versions_enable else self._original()),
         ]
 

@@ -61,6 +61,21 @@ class LeadershipControl(Protocol):
     def partitions_deleted(self, deleted: Set[TopicPartition]) -> None: ...
 
 
+class Keepers:
+    """Several of them as one."""
+
+    def __init__(self, *keepers: LeadershipControl) -> None:
+        self._keepers = keepers
+
+    def leadership_changed(self, partition: Partition, leads: bool) -> None:
+        for each in self._keepers:
+            each.leadership_changed(partition, leads)
+
+    def partitions_deleted(self, deleted: Set[TopicPartition]) -> None:
+        for each in self._keepers:
+            each.partitions_deleted(deleted)
+
+
 class Roles:
     """Carries out role changes of the partitions in ``replicas``, and knows the newest controller.
 

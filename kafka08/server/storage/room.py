@@ -25,6 +25,7 @@ from kafka08.server.requests.effects import Effects
 from kafka08.server.storage.log_dir_failures import LogDirFailures
 from kafka08.server.storage.log_maintenance import LogMaintenance
 from kafka08.server.storage.replica_manager import ReplicaManager
+from kafka08.server.storage.writes import TransactionGate
 from kafka08.settings.broker import BrokerConfig
 
 _COUNTS_MS = 5_000
@@ -52,6 +53,7 @@ class Storage(Room):
         self.failures = LogDirFailures(runtime, logs, halt)
         self.replicas = ReplicaManager(config, runtime, logs, self.failures, effects)
         self.view = ConsumerView(runtime)
+        self.gate = TransactionGate()
         self._maintenance = LogMaintenance(
             config, runtime, logs, effects, self.replicas.disk_failed
         )
@@ -59,7 +61,7 @@ class Storage(Room):
     def handlers(self) -> list[Handler]:
         runtime, replicas, view = self._runtime, self.replicas, self.view
         return [
-            ProduceApi(runtime, replicas, view),
+            ProduceApi(runtime, replicas, view, self.gate),
             FetchApi(runtime, replicas, view, self._quota),
             OffsetsApi(runtime, replicas, view.long_work),
             DeleteRecordsApi(runtime, replicas, self._cache),

@@ -5,23 +5,28 @@ The counterpart of ``reads``. Does not know versions of requests, and does not w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
-from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.common import INTERNAL_TOPICS, TopicPartition
 from kafka08.errors import (
     NO_ERROR,
     InvalidMessageError,
     InvalidTopicError,
+    InvalidTxnStateError,
+    KafkaError,
+    LaterCode,
     MessageSetSizeTooLargeError,
     MessageSizeTooLargeError,
     NotEnoughReplicasError,
     NotLeaderForPartitionError,
     UnknownTopicOrPartitionError,
 )
-from kafka08.message.batch import NO_TIMESTAMP
+from kafka08.log.log import Log
+from kafka08.message.batch import BATCH_CODEC_AT, NO_TIMESTAMP, TRANSACTIONAL, header_of
 from kafka08.message.sets import require_batch
 from kafka08.named import named
-from kafka08.protocol.schemas import ProducePartitionResponse
+from kafka08.protocol.schemas import ProducePartitionResponse, ProduceRequest
 from kafka08.server.apis.failures import RequestFailures
 from kafka08.server.rebuild.view import ConsumerView
 from kafka08.server.storage.appends import Appends, InflateBudget
@@ -58,11 +63,38 @@ class ProducerVersions:
         self.reads_start = reads_start
 
 
+class TransactionGate:
+    """What the first batch of a transaction in a partition has to pass. ``verify`` is called with
+    the partition's log, the transactional id, and the producer's id and epoch; it may wait, and
+    raises KafkaError. Without a coordinator no batch passes."""
+
+    def __init__(self) -> None:
+        self.verify: Callable[[Log, str, tuple[int, int]], None] = _refuse
+
+    def admit(self, log: Log, id_: str | None, data: memoryview) -> None:
+        """Raises KafkaError if a batch must not be appended."""
+        header = header_of(data)
+        if not header.is_transactional:
+            return
+        if id_ is None:
+            raise NoTransactionalIdError("A batch of a transaction came without a transactional.id")
+        self.verify(log, id_, (header.producer_id, header.producer_epoch))
+
+
+class NoTransactionalIdError(KafkaError):
+    code = LaterCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+def _refuse(log: Log, id_: str, producer: tuple[int, int]) -> None:
+    raise InvalidTxnStateError(f"{log.topic_partition} takes no transactions")
+
+
 class Produce:
     """One request. ``required``: by partition the offset that acks are to reach."""
 
     __slots__ = (
-        "_acks", "_appends", "_replicas", "_room", "_sender", "_view", "failures", "required",
+        "_acks", "_appends", "_gate", "_id", "_replicas", "_room", "_sender", "_view", "failures",
+        "required",
     )  # fmt: skip
 
     def __init__(
@@ -71,15 +103,18 @@ class Produce:
         appends: Appends,
         view: ConsumerView,
         sender: ProducerVersions,
+        gate: TransactionGate,
         sets: dict[TopicPartition, memoryview],
-        acks: int,
+        request: ProduceRequest,
     ) -> None:
         self._replicas = replicas
         self._appends = appends
         self._view = view
         self._sender = sender
         self._room = InflateBudget(sets)
-        self._acks = acks
+        self._gate = gate
+        self._acks = request.acks
+        self._id = request.transactional_id
         self.required: dict[TopicPartition, int] = {}
         self.failures = RequestFailures()
 
@@ -87,10 +122,13 @@ class Produce:
         """Append one set; may wait if it is long. The answer may have an error."""
         code, base_offset, append_time = NO_ERROR, -1, NO_TIMESTAMP
         try:
-            if key.topic == OFFSETS_TOPIC:
+            if key.topic in INTERNAL_TOPICS:
                 raise InvalidTopicError(f"Cannot append to internal topic {key.topic}")
             if self._sender.one_batch:
                 require_batch(data, zstd=self._sender.zstd)
+                if data[BATCH_CODEC_AT] & TRANSACTIONAL:
+                    log = self._replicas.writable(key, self._acks).leader_log()
+                    self._gate.admit(log, self._id, data)
             appended = self._appends.append(key, data, self._acks, self._room)
             if appended.count:
                 meters = self._replicas.counts.topics.of(key.topic)

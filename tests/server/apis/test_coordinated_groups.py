@@ -215,14 +215,14 @@ def test_a_retention_that_is_not_set_is_the_brokers(rig: Rig, version: int) -> N
 
 
 @pytest.mark.scenario("modern-48")
-def test_coordinators_are_for_groups_alone(rig: Rig) -> None:
+def test_coordinators_of_groups(rig: Rig) -> None:
     rig.know(partition_state(*OFFSETS))
     for version in range(3):
         found = ask(rig, s.ConsumerMetadataRequest("g"), version)
         assert (found.error, found.coordinator_id) == (0, 1)
         assert found.error_message == (None if version == 0 else "NONE")
-    found = ask(rig, s.ConsumerMetadataRequest("g", 1), 1)
-    assert (found.error, found.error_message) == (42, "Transactions are not supported")
+    found = ask(rig, s.ConsumerMetadataRequest("g", 2), 1)
+    assert (found.error, found.error_message) == (42, "No coordinator for keys of this type")
 
 
 @pytest.mark.parametrize("version", range(5))

@@ -1,0 +1,101 @@
+"""Transactions: ids that this broker coordinates, and markers in the partitions that it leads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafka08.metrics.registry import Registry
+from kafka08.runtime import Runtime, Scheduler
+from kafka08.server.apis.transaction_logs import (
+    DescribeProducersApi,
+    MarkerLog,
+    WriteTxnMarkersApi,
+)
+from kafka08.server.apis.transactions import (
+    AddOffsetsToTxnApi,
+    AddPartitionsToTxnApi,
+    DescribeTransactionsApi,
+    EndTxnApi,
+    InitProducerIdApi,
+    ListTransactionsApi,
+)
+from kafka08.server.apis.txn_offsets import TxnOffsetCommitApi
+from kafka08.server.cluster_view.producer_ids import ProducerIds
+from kafka08.server.cluster_view.room import ClusterView
+from kafka08.server.groups.room import ConsumerGroups
+from kafka08.server.part import Part, Room
+from kafka08.server.requests.dispatch import Handler
+from kafka08.server.storage.room import Storage
+from kafka08.server.transactions.coordinator import TransactionCoordinator
+from kafka08.server.transactions.markers import MarkerWriter
+from kafka08.server.transactions.peers import Peers
+from kafka08.server.transactions.verification import Verifier
+from kafka08.settings.broker import BrokerConfig
+from zk.client import ZkClient
+
+
+class Transactions(Room):
+    """Producers with a transactional id, and ids for all others."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        runtime: Runtime,
+        zk: ZkClient,
+        storage: Storage,
+        view: ClusterView,
+        groups: ConsumerGroups,
+    ) -> None:
+        self._config = config
+        self._runtime = runtime
+        self._storage = storage
+        self._view = view
+        self._groups = groups
+        me, replicas = config.broker_id, storage.replicas
+        self._peers = Peers(view.connectors, f"broker-{me}", config.controller_socket_timeout_ms)
+        self._ids = ProducerIds(runtime, zk, me)
+        self._markers = MarkerLog(config, runtime, replicas, groups.offsets.transaction_ended)
+        writer = MarkerWriter(runtime, view.cache, self._peers, me, self._markers.write)
+        self.coordinator = TransactionCoordinator(
+            config, runtime, replicas, self._ids.take, writer.write
+        )
+        verifier = Verifier(config, view.cache, self._peers, self.coordinator)
+        storage.gate.verify = verifier.verify
+
+    def handlers(self) -> list[Handler]:
+        coordinator, view, storage = self.coordinator, self._view, self._storage
+        return [
+            InitProducerIdApi(self._ids, coordinator, view.originals),
+            AddPartitionsToTxnApi(coordinator, view.cache),
+            AddOffsetsToTxnApi(coordinator, self._groups.offsets),
+            EndTxnApi(coordinator),
+            WriteTxnMarkersApi(self._markers),
+            TxnOffsetCommitApi(
+                self._config,
+                self._runtime,
+                storage.replicas,
+                view.cache,
+                self._groups.members,
+                storage.gate,
+            ),
+            DescribeProducersApi(storage.replicas),
+            DescribeTransactionsApi(coordinator),
+            ListTransactionsApi(self._runtime, coordinator),
+        ]
+
+    def add_metrics(self, registry: Registry) -> None:
+        """There are none yet."""
+
+    def schedule(self, scheduler: Scheduler) -> None:
+        config, coordinator = self._config, self.coordinator
+        period_ms = config.transaction_abort_timed_out_transaction_cleanup_interval_ms
+        scheduler.every("transaction-abort", period_ms, coordinator.abort_late)
+        period_ms = config.transaction_remove_expired_transaction_cleanup_interval_ms
+        scheduler.every("transactionalId-expiration", period_ms, coordinator.expire)
+
+    def tasks(self) -> Iterator[Part]:
+        yield Part("transactions", stop=self._stop)
+
+    def _stop(self) -> None:
+        self.coordinator.store.stop()
+        self._peers.close()
