@@ -274,6 +274,11 @@ class ProducerStates:
         """Those of the last batch of each producer."""
         return [known.batches[-1].last_offset for known in self._known.values() if known.batches]
 
+    @property
+    def epochs_alone(self) -> list[tuple[int, int]]:
+        """(id, epoch) of producers of which there are only markers."""
+        return [(id_, known.epoch) for id_, known in self._known.items() if not known.batches]
+
 
 def _entry(producer_id: int, known: ProducerState) -> bytes:
     """Of a snapshot. A producer of which there are only markers has the offset -1."""

@@ -60,6 +60,13 @@ def _batch(entry: BytesLike, goes: Goes, producer_ends: Container[int]) -> bytes
     return encode_batch(header._replace(count=len(parts)), kept)
 
 
+def emptied(entry: BytesLike) -> bytes:
+    """The batch without its records."""
+    header = header_of(entry)
+    records_ = compress(header.codec, b"", magic=BATCH) if header.codec else b""
+    return encode_batch(header._replace(count=0), records_)
+
+
 def _records_left(entry: BytesLike, base: int, goes: Goes) -> list[memoryview]:
     data = memoryview(inflated_records(entry, 0, len(entry)))
     return [

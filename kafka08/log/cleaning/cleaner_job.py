@@ -28,7 +28,8 @@ class Job(NamedTuple):
     ``sources``: its sealed segments that may be cleaned, from the log's start. All messages below
     ``first_dirty_offset`` have been in a map before. Tombstones below ``tombstones_below`` are
     removed (``cleanings``). ``producer_ends``: the last offset of the last batch of each idempotent
-    producer.
+    producer; ``producer_epochs``: (id, epoch) of those that have no batch. ``aborted``: (producer
+    id, first offset, offset of the marker) of transactions.
     ``max_entries`` bounds the map. ``throttle_fd`` is shared by Throttlers (-1: no limit).
     """
 
@@ -43,6 +44,8 @@ class Job(NamedTuple):
     index_interval_bytes: int
     max_message_bytes: int
     producer_ends: Sequence[int] = ()
+    producer_epochs: Sequence[tuple[int, int]] = ()
+    aborted: Sequence[tuple[int, int, int]] = ()
     rate: float = float("inf")
     throttle_fd: int = -1
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from kafka08.errors import InvalidMessageError, KafkaError
 from kafka08.log.child_process import print_event, received_job
@@ -30,13 +31,14 @@ from kafka08.log.cleaning.cleaner_job import (
 )
 from kafka08.log.cleaning.key_map import KeyMap, refuse, with_true_offsets, wrapper_leaves
 from kafka08.log.cleaning.throttler import Throttler
+from kafka08.log.cleaning.transactions import Aborted, Markers
 from kafka08.log.directory import CLEANED_SUFFIX
 from kafka08.log.disk import write_all
 from kafka08.log.segments.index import MAX_RELATIVE_OFFSET
 from kafka08.log.segments.names import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX
 from kafka08.log.segments.time_index import ENTRY as TIME_ENTRY
 from kafka08.log.segments.time_index import MessageTime
-from kafka08.message.batch import NO_TIMESTAMP
+from kafka08.message.batch import NO_TIMESTAMP, header_of
 from kafka08.message.compression import SMALLER, compress
 from kafka08.message.entry import (
     BATCH,
@@ -51,7 +53,7 @@ from kafka08.message.entry import (
     magic_of,
     offset_and_stop,
 )
-from kafka08.message.retained import retained
+from kafka08.message.retained import emptied, retained
 from kafka08.message.scan import newest_time, walk
 
 MAX_SEGMENT_BYTES = (1 << 31) - 1
@@ -76,13 +78,17 @@ def clean(job: Job, say: Say, done: Done, throttler: Throttler) -> tuple[int, Cl
     say(f"Beginning cleaning of log {job.name}.")
     say(f"Building offset map for {job.name}...")
     reader = ThrottledReader(job.io_buffer_bytes, throttler)
-    key_map = KeyMap(job.max_entries)
+    aborted = Aborted(job.aborted)
+    key_map = KeyMap(job.max_entries, aborted)
     end_offset = build_offset_map(job, key_map, reader, say)
     map_bytes, map_seconds = reader.bytes_read, time.monotonic() - started
     below = job.tombstones_below
     say(f"Cleaning log {job.name} (discarding tombstones prior to offset {below})...")
+    # The last mapped message stays: its offset shows followers how far the log reaches.
+    below = min(below, key_map.last_offset)
+    survival = Survival(key_map, below, aborted, Markers(below, job.producer_epochs))
     writers = [
-        _clean_group(job, group, key_map, reader, say, done)
+        _clean_group(job, group, survival, reader, say, done)
         for group in group_segments(job, end_offset)
     ]
     return end_offset, CleanerStats(
@@ -183,13 +189,13 @@ def group_segments(job: Job, end_offset: int) -> list[list[SealedSegment]]:
 def _clean_group(
     job: Job,
     group: list[SealedSegment],
-    key_map: KeyMap,
+    survival: Survival,
     reader: ThrottledReader,
     say: Say,
     done: Done,
 ) -> Writer:
     base = group[0].base_offset
-    writer = Writer(job, base, key_map, reader.throttler)
+    writer = Writer(job, base, survival, reader.throttler)
     try:
         for source in group:
             path = job.path(source.base_offset)
@@ -211,6 +217,15 @@ def _clean_group(
     return writer
 
 
+class Survival(NamedTuple):
+    """What decides on the messages of a pass."""
+
+    key_map: KeyMap
+    tombstones_below: int
+    aborted: Aborted
+    markers: Markers
+
+
 class Writer:
     """The cleaned segment of a group, being written.
 
@@ -218,11 +233,14 @@ class Writer:
     true if the content differs from the source's.
     """
 
-    def __init__(self, job: Job, base_offset: int, key_map: KeyMap, throttler: Throttler) -> None:
+    def __init__(
+        self, job: Job, base_offset: int, survival: Survival, throttler: Throttler
+    ) -> None:
         self._job = job
         self._throttler = throttler
         self._base_offset = base_offset
-        self._key_map = key_map
+        self._survival = survival
+        self._key_map = survival.key_map
         self._producer_ends = frozenset(job.producer_ends)
         stem = job.path(base_offset).removesuffix(LOG_SUFFIX)
         self._path = stem + LOG_SUFFIX + CLEANED_SUFFIX
@@ -237,8 +255,7 @@ class Writer:
         self._times = bytearray()
         self._newest = self._last_time = MessageTime(NO_TIMESTAMP, base_offset)
         self._last = base_offset - 1  # offset of the last entry read
-        # The last mapped message stays: its offset shows followers how far the log reaches.
-        self.tombstones_below = min(job.tombstones_below, key_map.last_offset)
+        self.tombstones_below = survival.tombstones_below
         self.size = 0
         self.messages_read = 0
         self.messages_written = 0
@@ -332,11 +349,12 @@ class Writer:
         """The bytes to write instead of a wrapper (none, a smaller wrapper, or None to keep it),
         and the offset of their first message, or one below it that no earlier entry has."""
         magic = magic_of(data, position)
-        if magic in (TIMED, BATCH):
+        if magic == BATCH:
+            first = OFFSET.unpack_from(data, position)[0]
+            return self._batch(data[position:stop]), first
+        if magic == TIMED:
             entry = data[position:stop]
-            instead = self._limited(retained(entry, self._goes, self._producer_ends), len(entry))
-            first = OFFSET.unpack_from(data, position)[0] if magic == BATCH else self._last + 1
-            return instead, first
+            return self._limited(retained(entry, self._goes), len(entry)), self._last + 1
         found = wrapper_leaves(data, position, stop)
         table = with_true_offsets(found, offset)
         stretches, kept = self._key_map.survivors(table, 0, len(table), self.tombstones_below)
@@ -352,6 +370,22 @@ class Writer:
         codec = codec_of(data, position)
         instead = encode_entry(key, compress(codec, table, level=SMALLER), last, codec)
         return self._limited(instead, stop - position), first
+
+    def _batch(self, entry: bytes) -> bytes | None:
+        """The bytes to write instead of a batch, or None to keep it."""
+        header = header_of(entry)
+        survival = self._survival
+        if header.is_control:
+            return None if survival.markers.stays(header) else b""
+        if header in survival.aborted:
+            instead = b""
+            if header.last_offset in self._producer_ends:
+                instead = emptied(entry) if header.count else None
+        else:
+            instead = self._limited(retained(entry, self._goes, self._producer_ends), len(entry))
+        if header.is_transactional and instead != b"":
+            survival.markers.kept(header)
+        return instead
 
     def _goes(self, key: bytes, offset: int, is_null: bool) -> bool:
         """Whether compaction removes a message."""

@@ -11,10 +11,13 @@ import os
 
 from kafka08.errors import InvalidMessageError
 from kafka08.log.cleaning.offset_map import ENTRY_BYTES, OffsetMap
+from kafka08.log.cleaning.transactions import Aborted
+from kafka08.message.batch import header_of
 from kafka08.message.entry import (
     ABOVE,
     BAD_CRC,
     BAD_DELTA,
+    BATCH,
     CUT,
     DISORDER,
     END,
@@ -25,6 +28,7 @@ from kafka08.message.entry import (
     BytesLike,
     Walked,
     codec_of,
+    magic_of,
     offset_and_stop,
 )
 from kafka08.message.leaves import Leaves, leaves
@@ -43,8 +47,10 @@ class KeyMap:
     """Key -> offset for up to ``room`` keys. ``last_offset`` is that of the last message added
     (-1: none)."""
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room: int, aborted: Aborted = Aborted()) -> None:
+        """Messages of ``aborted`` transactions are left out."""
         self.room = room
+        self._aborted = aborted
         self.last_offset = -1
         self._map = OffsetMap(room, os.urandom(16))
 
@@ -100,6 +106,8 @@ class KeyMap:
     def _add_wrapper(self, data: bytes, position: int, first_offset: int) -> tuple[int, int]:
         """Add the messages of a wrapper; returns its offset and where it ends."""
         offset, stop = offset_and_stop(data, position)
+        if magic_of(data, position) == BATCH and header_of(data, position) in self._aborted:
+            return offset, stop
         found = wrapper_leaves(data, position, stop)
         table = with_true_offsets(found, offset)
         start = walk(table, 0, len(table), up_to=first_offset - 1).stop
