@@ -375,6 +375,7 @@ class Writer:
         """The bytes to write instead of a batch, or None to keep it."""
         header = header_of(entry)
         survival = self._survival
+        instead: bytes | None
         if header.is_control:
             return None if survival.markers.stays(header) else b""
         if header in survival.aborted:

@@ -47,10 +47,10 @@ class KeyMap:
     """Key -> offset for up to ``room`` keys. ``last_offset`` is that of the last message added
     (-1: none)."""
 
-    def __init__(self, room: int, aborted: Aborted = Aborted()) -> None:
+    def __init__(self, room: int, aborted: Aborted | None = None) -> None:
         """Messages of ``aborted`` transactions are left out."""
         self.room = room
-        self._aborted = aborted
+        self._aborted = aborted or Aborted()
         self.last_offset = -1
         self._map = OffsetMap(room, os.urandom(16))
 

@@ -127,8 +127,8 @@ class Produce:
             if self._sender.one_batch:
                 require_batch(data, zstd=self._sender.zstd)
                 if data[BATCH_CODEC_AT] & TRANSACTIONAL:
-                    log = self._replicas.writable(key, self._acks).leader_log()
-                    self._gate.admit(log, self._id, data)
+                    written = self._replicas.writable(key, self._acks).leader_log()
+                    self._gate.admit(written, self._id, data)
             appended = self._appends.append(key, data, self._acks, self._room)
             if appended.count:
                 meters = self._replicas.counts.topics.of(key.topic)

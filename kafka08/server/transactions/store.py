@@ -198,7 +198,9 @@ class TransactionStore:
         timeout_ms = min(timeout_ms, _LONGEST_APPEND_MS)
         required = {partition: appended.last_offset + 1}
         code = await_acks(self._replicas, required, -1, timeout_ms)[partition]
-        if not code and led.is_over:  # another coordinator may have changed it since
+        if (
+            not code and self._led.get(led.number) is not led
+        ):  # another coordinator may have changed it since
             code = NotLeaderForPartitionError.code
         return _CODES.get(code, -1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def compact(log: Log, *, below: int = 0, segment_bytes: int = 1 << 20) -> None:
         directory=log.directory,
         sources=[
             SealedSegment(one.base_offset, following.base_offset, one.size, 0)
-            for one, following in zip(segments[:-1], segments[1:], strict=True)
+            for one, following in pairwise(segments)
         ],
         first_dirty_offset=0,
         tombstones_below=below,

@@ -1,4 +1,4 @@
-"""Offsets in transactions: pending until the marker, unstable meanwhile, loaded by the next leader."""
+"""Offsets in transactions: pending until the marker, unstable meanwhile, loaded by leaders."""
 
 from __future__ import annotations
 
