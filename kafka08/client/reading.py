@@ -13,6 +13,7 @@ from kafka08.client import requests
 from kafka08.client.requests import Call, Response
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError, raise_for_code
+from kafka08.message.committed import without_aborted
 from kafka08.message.entry import BytesLike
 from kafka08.message.sets import next_offset
 from kafka08.protocol import schemas
@@ -38,14 +39,19 @@ def fetch(
     max_wait_ms: int = 0,
     min_bytes: int = 0,
     replica_id: int = schemas.CONSUMER_REPLICA_ID,
+    committed: bool = False,
 ) -> dict[TopicPartition, schemas.FetchPartitionResponse]:
-    """Stored bytes by partition, up to ``max_bytes`` of each, each with its own error code."""
+    """Stored bytes by partition, up to ``max_bytes`` of each, each with its own error code.
+    ``committed``: up to the first transaction that is open."""
 
     def partition(number: int, offset: int) -> schemas.FetchPartition:
         return schemas.FetchPartition(number, offset, max_bytes)
 
     topics = requests.nested(positions, schemas.FetchTopic, partition)
-    request = schemas.FetchRequest(replica_id, max_wait_ms, min_bytes, topics)
+    isolation = schemas.READ_COMMITTED if committed else 0
+    request = schemas.FetchRequest(
+        replica_id, max_wait_ms, min_bytes, topics, isolation_level=isolation
+    )
     return requests.flatten(call(request).topics)
 
 
@@ -54,6 +60,12 @@ def message_set(entry: schemas.FetchPartitionResponse) -> BytesLike:
     data: Response = entry.message_set  # brokers send other things as well, such as parts of files
     stored: BytesLike = data or b""
     return stored
+
+
+def shown(entry: schemas.FetchPartitionResponse) -> BytesLike:
+    """The same without the messages of transactions that the answer names as aborted."""
+    data = message_set(entry)
+    return without_aborted(data, entry.aborted_transactions) if entry.aborted_transactions else data
 
 
 class Position:
@@ -80,7 +92,8 @@ class Position:
 
 class PartitionReader:
     """Reads ``tp`` through ``call``, a connection to its leader, or to another replica with a
-    ``replica_id`` that may. At its end a fetch waits up to ``max_wait_ms`` for more."""
+    ``replica_id`` that may. At its end a fetch waits up to ``max_wait_ms`` for more. ``committed``:
+    reads committed transactions only."""
 
     def __init__(
         self,
@@ -90,6 +103,7 @@ class PartitionReader:
         *,
         max_wait_ms: int = 0,
         replica_id: int = schemas.CONSUMER_REPLICA_ID,
+        committed: bool = False,
     ) -> None:
         self._fetch = partial(
             fetch,
@@ -97,6 +111,7 @@ class PartitionReader:
             max_wait_ms=max_wait_ms,
             min_bytes=1 if max_wait_ms else 0,
             replica_id=replica_id,
+            committed=committed,
         )
         self._tp = tp
         self._position = position
@@ -121,5 +136,5 @@ class PartitionReader:
             if not data:
                 return data
             position.advance(next_offset(data, begin))
-            if position.offset > begin:
-                return data
+            if position.offset > begin and (visible := shown(entry)):
+                return visible

@@ -13,6 +13,8 @@ from kafka08.settings.zookeeper import ZooKeeperSecurity
 _LOWER = STRING._replace(parse=str.lower)
 ZOOKEEPER = "zookeeper"
 KAFKA = "kafka"
+READ_UNCOMMITTED = "read_uncommitted"
+READ_COMMITTED = "read_committed"
 SMALLEST = "smallest"
 LARGEST = "largest"
 
@@ -43,6 +45,12 @@ class ConsumerConfig(ClientSecurity, ZooKeeperSecurity):
     api_versions_request: bool = dotted(
         False,
         doc="fetch timestamps and headers: for clusters in which every broker answers ApiVersions",
+    )
+    isolation_level: str = dotted(
+        READ_UNCOMMITTED,
+        kind=one_of(READ_UNCOMMITTED, READ_COMMITTED),
+        doc="read_committed: no messages of transactions that are open or aborted; needs "
+        "api.versions.request",
     )
     socket_timeout_ms: int = dotted(30000, doc="timeout of a request; not below fetch.wait.max.ms")
     socket_receive_buffer_bytes: int = dotted(65536, doc="receive buffer of a broker connection")
@@ -112,10 +120,18 @@ class ConsumerConfig(ClientSecurity, ZooKeeperSecurity):
         log_overrides(properties, cls.keys())
         return super().from_properties(properties)
 
+    @property
+    def reads_committed(self) -> bool:
+        return self.isolation_level == READ_COMMITTED
+
     def check(self) -> None:
         check_id("group.id", self.group_id)
         check_id("client.id", self.client_id)
         check_id("consumer.id", self.consumer_id)
+        if self.reads_committed and not self.api_versions_request:
+            raise ConfigError(
+                f"isolation.level has value {READ_COMMITTED}, which needs api.versions.request=true"
+            )
         if self.fetch_wait_max_ms > self.socket_timeout_ms:
             raise ConfigError(
                 f"fetch.wait.max.ms has value {self.fetch_wait_max_ms} which is above "

@@ -133,6 +133,7 @@ class Fetcher:
                 self._config.fetch_message_max_bytes,
                 max_wait_ms=self._config.fetch_wait_max_ms,
                 min_bytes=self._config.fetch_min_bytes,
+                committed=self._config.reads_committed,
             )
         except (OSError, KafkaError) as error:
             if not self._loop.stopping.is_set():
@@ -165,7 +166,7 @@ class Fetcher:
         if not entry.message_set:
             return True
         try:
-            chunk = chunk_of(position, reading.message_set(entry))
+            chunk = chunk_of(position, reading.message_set(entry), reading.shown(entry))
             if chunk.next_offset == chunk.fetch_offset:
                 chunk = self._larger(chunk)
         except OSError as error:
@@ -194,10 +195,11 @@ class Fetcher:
         while chunk.next_offset == chunk.fetch_offset and size < config.fetch_message_limit_bytes:
             size = min(2 * size, config.fetch_message_limit_bytes)
             tp, offset = position.tp, chunk.fetch_offset
-            entry = reading.fetch(self._channel.call, {tp: offset}, size)[tp]
+            committed = config.reads_committed
+            entry = reading.fetch(self._channel.call, {tp: offset}, size, committed=committed)[tp]
             if entry.error != NO_ERROR or not entry.message_set:
                 break
-            chunk = chunk_of(position, reading.message_set(entry))
+            chunk = chunk_of(position, reading.message_set(entry), reading.shown(entry))
         return chunk
 
     def _enqueue(self, chunk: Chunk) -> None:

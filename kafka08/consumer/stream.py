@@ -80,10 +80,14 @@ class Chunk(NamedTuple):
     message_set: BytesLike
 
 
-def chunk_of(position: PartitionPosition, message_set: BytesLike) -> Chunk:
-    """A chunk fetched at the position. Raises InvalidMessageError for a corrupt structure."""
+def chunk_of(
+    position: PartitionPosition, message_set: BytesLike, shown: BytesLike | None = None
+) -> Chunk:
+    """A chunk fetched at the position. ``shown``: what is left of the set for readers of committed
+    transactions. Raises InvalidMessageError for a corrupt structure."""
     fetched = position.fetched_offset
-    return Chunk(position, fetched, next_offset(message_set, fetched), message_set)
+    visible = message_set if shown is None else shown
+    return Chunk(position, fetched, next_offset(message_set, fetched), visible)
 
 
 class _Opened:

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import BinaryIO
 
 from kafka08.client.requests import NO_OFFSET
-from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
+from kafka08.consumer.config import LARGEST, READ_COMMITTED, SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
 from kafka08.consumer.standalone import StandaloneConsumer
@@ -140,7 +140,8 @@ PARSER = OptionParser(
 --key-deserializer <deserializer for key>  Shows keys of this class, such as LongDeserializer, as
     text.
 --value-deserializer <deserializer for values>  Shows values of this class as text.
---isolation-level <>  Accepted; there are no transactions. (default: read_uncommitted)
+--isolation-level <>  read_committed leaves out messages of transactions that are open or aborted.
+    (default: read_uncommitted)
 --enable-systest-events  Say shutdown_complete at the end.
 --new-consumer  Accepted; implied by --bootstrap-server.
 --partition <Integer: partition>  With --bootstrap-server: the only partition.
@@ -243,7 +244,9 @@ def _settings(args: Arguments) -> tuple[dict[str, str], bool]:
         settings["group.id"] = f"console-consumer-{random.randrange(100000)}"
     settings["auto.offset.reset"] = SMALLEST if args.has("from-beginning") else LARGEST
     settings["zookeeper.connect"] = args.value("zookeeper") or ""
-    if any(is_true(properties, name) for name in OF_LATER_FETCHES):
+    settings["isolation.level"] = args.value("isolation-level")
+    of_later = any(is_true(properties, name) for name in OF_LATER_FETCHES)
+    if of_later or settings["isolation.level"] == READ_COMMITTED:
         settings.setdefault("api.versions.request", "true")
     return settings, own_group
 
