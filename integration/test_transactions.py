@@ -22,9 +22,7 @@ def unique(name: str) -> str:
     return f"{name}-{uuid.uuid4().hex[:8]}"
 
 
-@pytest.fixture(
-    scope="module", params=["ours", pytest.param("modern", marks=pytest.mark.modern_oracle)]
-)
+@pytest.fixture(scope="module", params=["ours", "modern"])
 def address(
     request: pytest.FixtureRequest, zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
