@@ -121,6 +121,9 @@ class Log:
         self.epochs = LeaderEpochs(self.directory, loaded.segments, self.log_end_offset, known)
         self.producers = ProducerStateManager(self.directory)
         self.producers.load(loaded.segments, self.recovery_point, now, clean=clean_shutdown)
+        has_producers = bool(self.producers.states or self.producers.snapshots)
+        # Whether there may be aborted transactions, which few logs have.
+        self._has_aborted = has_producers and any(s.aborted.exists for s in loaded.segments)
         self.tail_readers = TailReaders(self.log_end_offset)
         self._fresh = Freshness(self.log_end_offset, now)
         # Base of the first segment cut since the last flush: its old end may come back until it is
@@ -300,6 +303,7 @@ class Log:
 
     def _note_aborted(self, active: LogSegment, aborted: Sequence[AbortedTransaction]) -> None:
         """Raises OSError."""
+        self._has_aborted = True
         had_file = active.aborted.exists
         active.aborted.append(aborted)
         if not had_file:
@@ -423,6 +427,8 @@ class Log:
     def aborted_in(self, stored: FileSlice, first: int) -> list[AbortedTransaction]:
         """The aborted transactions with messages in a slice, from the offset ``first`` on, and
         perhaps some that begin soon behind it. Raises OSError."""
+        if not self._has_aborted:
+            return []
         number = self.files.index_of(stored.base_offset)
         until = self.files.list[number].index.offset_behind(stored.end)
         if until is None:
