@@ -212,17 +212,6 @@ def test_40_offsets_in_zookeeper_are_of_another_group(
     assert zookeeper_text(modern_broker.zookeeper, node) == "3"
 
 
-@pytest.mark.scenario("modern-48")
-def test_48_transactions_are_refused_at_once(modern_broker: Broker) -> None:
-    reason = programs.missing(NEWEST_JAVA)
-    if reason:
-        pytest.skip(reason)
-    (line,) = programs.run(NEWEST_JAVA, "transaction", modern_broker.address)
-    took, _, error = line.partition(" ")
-    assert "Transactions are not supported" in error
-    assert int(took) < 10_000, line  # the start of a client included
-
-
 @pytest.mark.scenario("modern-32")
 def test_closing_empties_the_group_at_once(modern_broker: Broker, join: Join) -> None:
     """With a session timeout that is far away."""

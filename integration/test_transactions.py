@@ -10,10 +10,12 @@ import pytest
 
 from integration import modern
 from integration.harness import Broker, Process, ZooKeeper
+from integration.later import programs
 from integration.modern import ModernBroker
 from integration.wire import wait_until
 
 PARTITIONS = 3
+COUNT = 9
 WAIT_S = 60
 FENCED, INVALID_TIMEOUT = "_FENCED", "INVALID_TRANSACTION_TIMEOUT"
 
@@ -222,6 +224,27 @@ def test_offsets_in_transactions(address: str) -> None:
         (made.commit_transaction if commits else made.abort_transaction)(WAIT_S)
         wait_until("the offset", WAIT_S, lambda: committed() == 5)
     reader.close()
+
+
+@pytest.mark.scenario("transactions-1", "transactions-4", "transactions-5", "transactions-6")
+@pytest.mark.parametrize("client", programs.CLIENTS)
+def test_every_client(address: str, client: str) -> None:
+    """Each third transaction is aborted; all have offsets of a group."""
+    from confluent_kafka import TopicPartition
+
+    if reason := programs.missing(client):
+        pytest.skip(reason)
+    topic, id_, group = make_topic(address, "every"), unique("id"), unique("group")
+    assert programs.run(client, "transactions", address, id_, topic, group, COUNT) == ["done"]
+    committed = [f"{id_} {number}" for number in range(COUNT) if number % 3 != 2]
+    wait_until("the markers", WAIT_S, lambda: read(address, topic)[0] == committed)
+    shown = programs.run(client, "committed", address, topic, len(committed))
+    assert [line.split("\t")[4] for line in shown] == committed
+    everything = programs.run(client, "read", address, topic, COUNT)
+    assert [line.split("\t")[4] for line in everything] == [f"{id_} {n}" for n in range(COUNT)]
+    asked = [TopicPartition(topic, 0)]
+    found = consumer(address, group=group).committed(asked, WAIT_S)[0].offset
+    assert found == COUNT - 1  # that of the last one is aborted
 
 
 @pytest.mark.slow

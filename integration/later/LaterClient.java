@@ -21,9 +21,11 @@ import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.consumer.OffsetAndTimestamp;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -44,12 +46,13 @@ public class LaterClient {
         String[] rest = Arrays.copyOfRange(args, 2, args.length);
         switch (args[0]) {
             case "write" -> write(rest);
-            case "read" -> read(rest);
+            case "read" -> read(rest, "read_uncommitted");
+            case "committed" -> read(rest, "read_committed");
             case "times" -> times(rest);
             case "member" -> member(rest);
             case "admin" -> admin(rest[0]);
             case "send" -> send(rest);
-            case "transaction" -> transaction();
+            case "transactions" -> transactions(rest);
             default -> throw new IllegalArgumentException(args[0]);
         }
     }
@@ -148,8 +151,10 @@ public class LaterClient {
             text(record.key()), text(record.value()), String.join(",", headers));
     }
 
-    static void read(String[] args) {
-        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(common("consumer"))) {
+    static void read(String[] args, String isolation) {
+        Properties config = common("consumer");
+        config.put("isolation.level", isolation);
+        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(config)) {
             for (int at = 0; at < args.length; at += 2) {
                 TopicPartition partition = new TopicPartition(args[at], 0);
                 consumer.assign(List.of(partition));
@@ -243,16 +248,24 @@ public class LaterClient {
         }
     }
 
-    static void transaction() {
+    static void transactions(String[] args) throws Exception {
         Properties config = common("producer");
-        config.put("transactional.id", "later");
-        config.put("max.block.ms", "20000");
-        long begin = System.nanoTime();
+        config.put("transactional.id", args[0]);
         try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(config)) {
             producer.initTransactions();
-            out.println("begun");
-        } catch (Exception error) {
-            out.println((System.nanoTime() - begin) / 1_000_000 + " " + error);
+            for (int n = 0; n < Integer.parseInt(args[3]); n++) {
+                producer.beginTransaction();
+                producer.send(new ProducerRecord<>(args[1], 0, null, bytes(args[0] + " " + n))).get();
+                producer.sendOffsetsToTransaction(
+                    Map.of(new TopicPartition(args[1], 0), new OffsetAndMetadata(n + 1)),
+                    new ConsumerGroupMetadata(args[2]));
+                if (n % 3 == 2) {
+                    producer.abortTransaction();
+                } else {
+                    producer.commitTransaction();
+                }
+            }
         }
+        out.println("done");
     }
 }

@@ -20,7 +20,9 @@ A program is called with ACTION ADDRESS and these arguments, and prints lines:
 - ``delete TOPIC OFFSET``: kafkajs alone; the records of partition 0 below the offset. Prints the
   first offset then, and the next.
 - kafka-go can only ``read``.
-- ``transaction``: Java alone; how long initTransactions took, and the error.
+- ``transactions ID TOPIC GROUP COUNT``: each with a message ``ID NUMBER`` to partition 0 and an
+  offset of the group there, one above the number; aborts every third. Prints ``done``.
+- ``committed TOPIC COUNT ...``: as ``read``, committed transactions only.
 """
 
 from __future__ import annotations

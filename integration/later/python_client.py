@@ -15,6 +15,7 @@ from typing import Any
 TIME = 1_600_000_000_000
 WAIT_S = 60
 RETENTION = {"retention.ms": "123456"}
+ISOLATION = {"read": "read_uncommitted", "committed": "read_committed"}
 
 
 def show(*words: object) -> None:
@@ -25,6 +26,10 @@ def to_write(codec: str, count: int) -> list[tuple[bytes, bytes, list[tuple[str,
     """(key, value, headers, timestamp) of each message."""
     headers = [("codec", codec.encode()), ("empty", b"")]
     return [(b"key %d" % n, f"{codec} {n}".encode(), headers, TIME + n) for n in range(count)]
+
+
+def aborts(number: int) -> bool:
+    return number % 3 == 2
 
 
 def text(data: bytes | None) -> str:
@@ -99,16 +104,34 @@ class Confluent:
             )
         assert not producer.flush(WAIT_S)
 
+    def transactions(self, id_: str, topic: str, group: str, count: int) -> None:
+        from confluent_kafka import Producer, TopicPartition
+
+        producer = Producer({**self.common, "transactional.id": id_})
+        producer.init_transactions(WAIT_S)
+        members = self.consumer(group).consumer_group_metadata()
+        for n in range(count):
+            producer.begin_transaction()
+            producer.produce(topic, f"{id_} {n}", partition=0)
+            offsets = [TopicPartition(topic, 0, n + 1)]
+            producer.send_offsets_to_transaction(offsets, members, WAIT_S)
+            if aborts(n):
+                producer.flush(WAIT_S)
+                producer.abort_transaction(WAIT_S)
+            else:
+                producer.commit_transaction(WAIT_S)
+        show("done")
+
     def consumer(self, group: str, **config: object) -> Any:
         from confluent_kafka import Consumer
 
         values = {"group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
         return Consumer({**self.common, **values, **config})
 
-    def read(self, topic: str, count: int) -> None:
+    def read(self, topic: str, count: int, isolation: str) -> None:
         from confluent_kafka import TopicPartition
 
-        consumer = self.consumer("unused")
+        consumer = self.consumer("unused", **{"isolation.level": isolation})
         consumer.assign([TopicPartition(topic, 0, 0)])
         while count > 0:
             for m in consumer.consume(100, 0.2):
@@ -195,16 +218,33 @@ class KafkaPython:
             show(each.get(WAIT_S).offset)
         producer.close()
 
+    def transactions(self, id_: str, topic: str, group: str, count: int) -> None:
+        from kafka import KafkaProducer, OffsetAndMetadata, TopicPartition
+
+        producer = KafkaProducer(**self.common, transactional_id=id_)
+        producer.init_transactions()
+        for n in range(count):
+            producer.begin_transaction()
+            producer.send(topic, f"{id_} {n}".encode(), partition=0).get(WAIT_S)
+            offsets = {TopicPartition(topic, 0): OffsetAndMetadata(n + 1, "", -1)}
+            producer.send_offsets_to_transaction(offsets, group)
+            if aborts(n):
+                producer.abort_transaction()
+            else:
+                producer.commit_transaction()
+        producer.close()
+        show("done")
+
     def consumer(self, group: str | None, **config: object) -> Any:
         from kafka import KafkaConsumer
 
         values = {"group_id": group, "auto_offset_reset": "earliest", "enable_auto_commit": False}
         return KafkaConsumer(**self.common, **values, **config)
 
-    def read(self, topic: str, count: int) -> None:
+    def read(self, topic: str, count: int, isolation: str) -> None:
         from kafka import TopicPartition
 
-        consumer = self.consumer(None)
+        consumer = self.consumer(None, isolation_level=isolation)
         consumer.assign([TopicPartition(topic, 0)])
         while count > 0:
             for m in [each for part in consumer.poll(200).values() for each in part]:
@@ -283,19 +323,37 @@ class AioKafka:
             for each in await asyncio.gather(*sent):
                 show(each.offset)
 
+    def transactions(self, id_: str, topic: str, group: str, count: int) -> None:
+        asyncio.run(self._transactions(id_, topic, group, count))
+
+    async def _transactions(self, id_: str, topic: str, group: str, count: int) -> None:
+        from aiokafka import AIOKafkaProducer, TopicPartition
+
+        async with AIOKafkaProducer(**self.common, transactional_id=id_) as producer:
+            for n in range(count):
+                await producer.begin_transaction()
+                await producer.send_and_wait(topic, f"{id_} {n}".encode(), partition=0)
+                offsets = {TopicPartition(topic, 0): n + 1}
+                await producer.send_offsets_to_transaction(offsets, group)
+                if aborts(n):
+                    await producer.abort_transaction()
+                else:
+                    await producer.commit_transaction()
+        show("done")
+
     def consumer(self, group: str | None, **config: object) -> Any:
         from aiokafka import AIOKafkaConsumer
 
         values = {"group_id": group, "auto_offset_reset": "earliest", "enable_auto_commit": False}
         return AIOKafkaConsumer(**self.common, **values, **config)
 
-    def read(self, topic: str, count: int) -> None:
-        asyncio.run(self._read(topic, count))
+    def read(self, topic: str, count: int, isolation: str) -> None:
+        asyncio.run(self._read(topic, count, isolation))
 
-    async def _read(self, topic: str, count: int) -> None:
+    async def _read(self, topic: str, count: int, isolation: str) -> None:
         from aiokafka import TopicPartition
 
-        async with self.consumer(None) as consumer:
+        async with self.consumer(None, isolation_level=isolation) as consumer:
             consumer.assign([TopicPartition(topic, 0)])
             while count > 0:
                 found = await consumer.getmany(timeout_ms=200)
@@ -373,9 +431,12 @@ def main(name: str, action: str, address: str, *args: str) -> None:
         topic, codecs, count, idempotent = args
         for codec in codecs.split(","):
             client.write(topic, codec, int(count), idempotent == "true")
-    elif action == "read":
+    elif action in ISOLATION:
         for topic, count in zip(args[::2], args[1::2], strict=True):
-            client.read(topic, int(count))
+            client.read(topic, int(count), ISOLATION[action])
+    elif action == "transactions":
+        *names, count = args
+        client.transactions(*names, int(count))
     elif action == "member":
         group, topic, *config = args
         client.member(group, topic, **dict(each.split("=", 1) for each in config))

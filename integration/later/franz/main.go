@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 const firstTime = 1_600_000_000_000
@@ -47,7 +49,11 @@ func main() {
 	case "write":
 		write(ctx, address, rest)
 	case "read":
-		read(ctx, address, rest)
+		read(ctx, address, rest, kgo.ReadUncommitted())
+	case "committed":
+		read(ctx, address, rest, kgo.ReadCommitted())
+	case "transactions":
+		transactions(ctx, address, rest)
 	case "times":
 		times(ctx, address, rest)
 	case "member":
@@ -128,10 +134,54 @@ func text(data []byte) string {
 	return string(data)
 }
 
-func read(ctx context.Context, address string, args []string) {
+func transactions(ctx context.Context, address string, args []string) {
+	producer := client(address,
+		kgo.TransactionalID(args[0]),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+	)
+	defer producer.Close()
+	id, epoch := int64(0), int16(0)
+	for n := int64(0); n < number(args[3]); n++ {
+		must(0, producer.BeginTransaction())
+		record := &kgo.Record{Topic: args[1], Value: []byte(fmt.Sprintf("%s %d", args[0], n))}
+		must(0, producer.ProduceSync(ctx, record).FirstErr())
+		var err error
+		if id, epoch, err = producer.ProducerID(ctx); err != nil {
+			panic(err)
+		}
+		offsets(ctx, producer, args, id, epoch, n+1)
+		must(0, producer.EndTransaction(ctx, kgo.TransactionEndTry(n%3 != 2)))
+	}
+	fmt.Println("done")
+}
+
+// By requests: the client itself commits what a member of the group has read.
+func offsets(ctx context.Context, producer *kgo.Client, args []string, id int64, epoch int16, offset int64) {
+	add := kmsg.NewAddOffsetsToTxnRequest()
+	add.TransactionalID, add.ProducerID, add.ProducerEpoch, add.Group = args[0], id, epoch, args[2]
+	if code := must(add.RequestWith(ctx, producer)).ErrorCode; code != 0 {
+		panic(kerr.ErrorForCode(code))
+	}
+	partition := kmsg.NewTxnOffsetCommitRequestTopicPartition()
+	partition.Offset = offset
+	topic := kmsg.NewTxnOffsetCommitRequestTopic()
+	topic.Topic = args[1]
+	topic.Partitions = append(topic.Partitions, partition)
+	commit := kmsg.NewTxnOffsetCommitRequest()
+	commit.TransactionalID, commit.Group, commit.ProducerID, commit.ProducerEpoch = args[0], args[2], id, epoch
+	commit.Generation = -1
+	commit.Topics = append(commit.Topics, topic)
+	for _, topic := range must(commit.RequestWith(ctx, producer)).Topics {
+		if code := topic.Partitions[0].ErrorCode; code != 0 {
+			panic(kerr.ErrorForCode(code))
+		}
+	}
+}
+
+func read(ctx context.Context, address string, args []string, isolation kgo.IsolationLevel) {
 	for at := 0; at < len(args); at += 2 {
 		begin := map[string]map[int32]kgo.Offset{args[at]: {0: kgo.NewOffset().AtStart()}}
-		consumer := client(address, kgo.ConsumePartitions(begin))
+		consumer := client(address, kgo.ConsumePartitions(begin), kgo.FetchIsolationLevel(isolation))
 		for left := number(args[at+1]); left > 0; {
 			fetches := consumer.PollFetches(ctx)
 			if errors := fetches.Errors(); len(errors) > 0 {

@@ -34,11 +34,28 @@ async function write([topic, codecs, count, idempotent]) {
   }
 }
 
-async function read(pairs) {
+async function transactions([transactionalId, topic, consumerGroupId, count]) {
+  const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, transactionalId })
+  await producer.connect()
+  for (let n = 0; n < Number(count); n++) {
+    const transaction = await producer.transaction()
+    const messages = [{ partition: 0, value: `${transactionalId} ${n}` }]
+    await transaction.send({ topic, acks: -1, messages })
+    const partitions = [{ partition: 0, offset: String(n + 1) }]
+    await transaction.sendOffsets({ consumerGroupId, topics: [{ topic, partitions }] })
+    if (n % 3 === 2) await transaction.abort()
+    else await transaction.commit()
+  }
+  await producer.disconnect()
+  show('done')
+}
+
+async function read(pairs, readUncommitted = true) {
   for (let at = 0; at < pairs.length; at += 2) {
     const topic = pairs[at]
     let left = Number(pairs[at + 1])
-    const consumer = kafka.consumer({ groupId: `${topic}-kafkajs-${process.pid}` })
+    const groupId = `${topic}-kafkajs-${process.pid}`
+    const consumer = kafka.consumer({ groupId, readUncommitted })
     await consumer.connect()
     await consumer.subscribe({ topic, fromBeginning: true })
     await new Promise((resolve) => {
@@ -122,7 +139,8 @@ async function remove([topic, before]) {
   await admin.disconnect()
 }
 
-const actions = { write, read, times, member, admin: administer, delete: remove }
+const committed = (pairs) => read(pairs, false)
+const actions = { write, read, committed, transactions, times, member, admin: administer, delete: remove }
 actions[action](args).then(
   () => process.exit(0),
   (error) => {

@@ -58,7 +58,11 @@ func main() {
 	case "write":
 		write(addresses, rest)
 	case "read":
-		read(addresses, rest)
+		read(addresses, rest, sarama.ReadUncommitted)
+	case "committed":
+		read(addresses, rest, sarama.ReadCommitted)
+	case "transactions":
+		transactions(addresses, rest)
 	case "times":
 		times(addresses, rest)
 	case "member":
@@ -109,8 +113,33 @@ func text(data []byte) string {
 	return string(data)
 }
 
-func read(addresses []string, args []string) {
-	consumer := must(sarama.NewConsumer(addresses, config()))
+func transactions(addresses []string, args []string) {
+	chosen := config()
+	chosen.Producer.Idempotent = true
+	chosen.Producer.Transaction.ID = args[0]
+	chosen.Net.MaxOpenRequests = 1
+	producer := must(sarama.NewSyncProducer(addresses, chosen))
+	for n := int64(0); n < number(args[3]); n++ {
+		must(0, producer.BeginTxn())
+		value := sarama.StringEncoder(fmt.Sprintf("%s %d", args[0], n))
+		must(0, producer.SendMessages([]*sarama.ProducerMessage{{Topic: args[1], Value: value}}))
+		offset := &sarama.PartitionOffsetMetadata{Partition: 0, Offset: n + 1}
+		offsets := map[string][]*sarama.PartitionOffsetMetadata{args[1]: {offset}}
+		must(0, producer.AddOffsetsToTxn(offsets, args[2]))
+		if n%3 == 2 {
+			must(0, producer.AbortTxn())
+		} else {
+			must(0, producer.CommitTxn())
+		}
+	}
+	must(0, producer.Close())
+	fmt.Println("done")
+}
+
+func read(addresses []string, args []string, isolation sarama.IsolationLevel) {
+	chosen := config()
+	chosen.Consumer.IsolationLevel = isolation
+	consumer := must(sarama.NewConsumer(addresses, chosen))
 	for at := 0; at < len(args); at += 2 {
 		partition := must(consumer.ConsumePartition(args[at], 0, sarama.OffsetOldest))
 		for left := number(args[at+1]); left > 0; left-- {
