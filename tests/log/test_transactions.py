@@ -60,6 +60,7 @@ def facts(log: Log) -> tuple[Any, ...]:
     return list(states.open.items()), known, aborted(log), log.producers.stable_offset(1 << 40)
 
 
+@pytest.mark.scenario("transactions-29", "transactions-30")
 def test_nothing_is_stable_from_an_open_transaction_on(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     append(log, "before")
@@ -79,6 +80,7 @@ def test_nothing_is_stable_from_an_open_transaction_on(tmp_path: Path) -> None:
     assert not log.producers.uncommitted and log.producers.stable_offset(6) == 6
 
 
+@pytest.mark.scenario("transactions-32")
 def test_what_is_aborted(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     write(log, 7, 0)
@@ -99,6 +101,7 @@ def test_what_is_aborted(tmp_path: Path) -> None:
     assert log.aborted_between(8, 9) == []
 
 
+@pytest.mark.scenario("transactions-13")
 def test_a_transaction_that_the_coordinator_does_not_know_is_refused(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     data = produced(7, 0, attributes=0x10)
@@ -117,6 +120,7 @@ def test_a_transaction_that_the_coordinator_does_not_know_is_refused(tmp_path: P
     assert log.append(writable(produced(7, 1, attributes=0x10))).first_offset == 1
 
 
+@pytest.mark.scenario("transactions-14")
 def test_a_marker_makes_an_answer_void(tmp_path: Path) -> None:
     """Otherwise a write that comes late would begin a transaction that nobody ends."""
     log = open_log(tmp_path)
@@ -141,6 +145,7 @@ def test_a_batch_that_comes_again_needs_no_transaction(tmp_path: Path) -> None:
     assert not log.producers.states.open
 
 
+@pytest.mark.scenario("transactions-22")
 def test_markers_are_fenced(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     write(log, 7, 0, epoch=2)
@@ -153,6 +158,7 @@ def test_markers_are_fenced(tmp_path: Path) -> None:
     assert log.log_end_offset == before
 
 
+@pytest.mark.scenario("transactions-51")
 @pytest.mark.parametrize("where", ["topic", "replicas"])
 def test_a_format_without_transactions(tmp_path: Path, where: str) -> None:
     log = open_log(tmp_path, **({"message_format_version": "0.10.2"} if where == "topic" else {}))
@@ -192,6 +198,7 @@ def test_a_follower_knows_what_the_leader_knows(tmp_path: Path) -> None:
     assert list(follower.producers.uncommitted) == list(leader.producers.uncommitted)
 
 
+@pytest.mark.scenario("transactions-24", "transactions-25", "transactions-26")
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("lost", ["nothing", "snapshots", "last snapshot", "indexes"])
 def test_a_restart(tmp_path: Path, clean: bool, lost: str) -> None:
@@ -231,6 +238,7 @@ def test_a_damaged_index_is_made_again_after_a_clean_stop_too(tmp_path: Path) ->
     assert facts(again) == expected
 
 
+@pytest.mark.scenario("transactions-23")
 @pytest.mark.parametrize("offset", range(15))
 def test_a_truncation(tmp_path: Path, offset: int) -> None:
     """Leads to what a log that never had more knows."""
@@ -248,6 +256,7 @@ def test_a_truncation(tmp_path: Path, offset: int) -> None:
     assert facts(log) == ([], {}, [], 1 << 40)
 
 
+@pytest.mark.scenario("transactions-36")
 def test_retention_takes_the_indexes_with_their_segments(tmp_path: Path) -> None:
     log = open_log(tmp_path, file_delete_delay_ms=0)
     history(log)
@@ -259,6 +268,7 @@ def test_retention_takes_the_indexes_with_their_segments(tmp_path: Path) -> None
     assert list(log.producers.states.open) == [8, 7]
 
 
+@pytest.mark.scenario("transactions-37")
 def test_records_of_an_open_transaction_that_are_deleted_hold_nothing_back(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     for sequence in range(3):

@@ -85,6 +85,7 @@ def content(log: Log) -> list[tuple[int, str, str | None]]:
     return found
 
 
+@pytest.mark.scenario("transactions-34")
 @pytest.mark.parametrize("codec", range(5))
 def test_aborted_messages_go_and_supersede_none(tmp_path: Path, codec: int) -> None:
     log = open_log(tmp_path)
@@ -105,6 +106,7 @@ def test_aborted_messages_go_and_supersede_none(tmp_path: Path, codec: int) -> N
     assert not log.aborted_between(0, 9)
 
 
+@pytest.mark.scenario("transactions-35")
 def test_markers_stay_as_long_as_their_messages_and_then_as_tombstones(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     put(log, 7, "a", "old")

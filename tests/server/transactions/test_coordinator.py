@@ -26,6 +26,7 @@ def rig(tmp_path: Path) -> Iterator[TransactionRig]:
     rig.close()
 
 
+@pytest.mark.scenario("transactions-31")
 def test_a_commit_of_three_partitions_is_read_as_a_whole(rig: TransactionRig) -> None:
     producer = rig.begin()
     assert rig.add(producer, 0, 1, 2) == 0
@@ -54,6 +55,7 @@ def test_what_is_aborted_is_read_by_nobody_who_asks_for_committed(rig: Transacti
     assert rig.read(0, 1) == ["b"]
 
 
+@pytest.mark.scenario("transactions-7", "transactions-8")
 def test_a_second_producer_fences_the_first_and_aborts_its_transaction(
     rig: TransactionRig,
 ) -> None:
@@ -95,6 +97,7 @@ def test_a_former_producer_does_not_abort_the_transaction_of_the_next(rig: Trans
     assert rig.state() == "Ongoing"
 
 
+@pytest.mark.scenario("transactions-9")
 @pytest.mark.parametrize(
     ("timeout_ms", "code"), [(0, 50), (-1, 50), (900_001, 50), (900_000, 0), (1, 0)]
 )
@@ -103,6 +106,7 @@ def test_the_timeout_is_limited(rig: TransactionRig, timeout_ms: int, code: int)
     assert rig.state() == ("Empty" if not code else "error 105")
 
 
+@pytest.mark.scenario("transactions-10")
 def test_a_silent_producer_is_aborted(rig: TransactionRig) -> None:
     producer = rig.begin()
     rig.add(producer, 0)
@@ -122,6 +126,7 @@ def test_a_silent_producer_is_aborted(rig: TransactionRig) -> None:
     assert rig.begin().epoch == 2
 
 
+@pytest.mark.scenario("transactions-11", "transactions-12")
 def test_an_end_that_is_sent_twice(rig: TransactionRig) -> None:
     producer = rig.begin()
     assert rig.end(producer, commit=True) == STATE
@@ -134,6 +139,7 @@ def test_an_end_that_is_sent_twice(rig: TransactionRig) -> None:
     assert rig.log(0).log_end_offset == 2  # one marker
 
 
+@pytest.mark.scenario("transactions-13", "transactions-14")
 def test_a_write_without_its_partition_is_refused(rig: TransactionRig) -> None:
     producer = rig.begin()
     assert rig.write(producer, 0, "a") == STATE
@@ -156,6 +162,7 @@ def test_without_verification_a_write_begins_its_transaction(tmp_path: Path) -> 
     rig.close()
 
 
+@pytest.mark.scenario("transactions-15")
 def test_one_partition_that_does_not_exist_refuses_all(rig: TransactionRig) -> None:
     producer = rig.begin()
     topics = [t.TxnTopic("t", [0, 9]), t.TxnTopic("none", [0]), t.TxnTopic(TRANSACTIONS_TOPIC, [0])]
@@ -176,6 +183,7 @@ def test_ids_that_nobody_knows(rig: TransactionRig) -> None:
     assert rig.init("")[0] == rig.add(producer, 0, id_="") == LaterCode.INVALID_REQUEST
 
 
+@pytest.mark.scenario("transactions-17", "transactions-18")
 def test_another_broker_takes_over_what_is_decided(rig: TransactionRig) -> None:
     producer = rig.begin()
     rig.add(producer, 0)
@@ -192,6 +200,7 @@ def test_another_broker_takes_over_what_is_decided(rig: TransactionRig) -> None:
     assert rig.state() == "CompleteCommit" and rig.read(0) == ["a"]
 
 
+@pytest.mark.scenario("transactions-16")
 def test_another_broker_takes_over_what_is_open(rig: TransactionRig) -> None:
     producer = rig.begin()
     rig.add(producer, 0)
@@ -209,6 +218,7 @@ def test_another_broker_takes_over_what_is_open(rig: TransactionRig) -> None:
     assert (rig.read(0), rig.read(1)) == (["a"], ["b"])
 
 
+@pytest.mark.scenario("transactions-47")
 def test_an_epoch_that_is_used_up_brings_another_id(rig: TransactionRig) -> None:
     producer = rig.begin()
     led = rig.coordinator.store.led("id")
@@ -223,6 +233,7 @@ def test_an_epoch_that_is_used_up_brings_another_id(rig: TransactionRig) -> None
     assert rig.add(other, 0) == 0
 
 
+@pytest.mark.scenario("transactions-46")
 def test_ids_that_are_not_used_are_forgotten(rig: TransactionRig) -> None:
     week = 7 * 86_400
     producer = rig.begin()

@@ -45,6 +45,7 @@ def fetch(rig: TransactionRig, *, stable: bool = False) -> tuple[int, int]:
     return found.offset, found.error
 
 
+@pytest.mark.scenario("transactions-38", "transactions-39", "transactions-40")
 @pytest.mark.parametrize("committed", [True, False])
 def test_offsets_count_once_their_transaction_is_committed(
     rig: TransactionRig, committed: bool
@@ -109,6 +110,7 @@ def test_a_fenced_producer_commits_no_offsets(rig: TransactionRig) -> None:
     assert commit(rig, first, 10) == 47
 
 
+@pytest.mark.scenario("transactions-41")
 def test_members_of_another_generation(rig: TransactionRig) -> None:
     producer = rig.begin()
     add_offsets(rig, producer)
