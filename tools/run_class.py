@@ -53,6 +53,7 @@ MODULES = {
     "kafka.tools.ZooKeeperMainWrapper": "tools.admin.zookeeper_shell",
     "org.apache.kafka.clients.tools.ProducerPerformance": "tools.perf.new_producer_performance",
     "org.apache.kafka.connect.cli.ConnectStandalone": "tools.admin.connect_standalone",
+    "org.apache.kafka.tools.TransactionsCommand": "tools.admin.transactions",
     "org.apache.zookeeper.ZooKeeperMain": "tools.admin.zookeeper_shell",
     "org.apache.zookeeper.server.quorum.QuorumPeerMain": "tools.admin.zookeeper_server",
 }
