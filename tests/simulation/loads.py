@@ -17,6 +17,9 @@ from tests.simulation.keyed_load import KeyedConsumer, KeyedProducer
 from tests.simulation.ledger import Ledger
 from tests.simulation.producers import IdempotentProducer, LeaderAcksProducer, WireProducer
 from tests.simulation.time_load import TimedConsumer
+from tests.simulation.transaction_load import TOPIC as TRANSFERS
+from tests.simulation.transaction_load import CommittedReader, Teller
+from tests.simulation.transfer_ledger import TransferLedger
 from tests.simulation.world import SimulatedWorld
 
 
@@ -54,6 +57,9 @@ LOADS = {
     KEYED: Load(KeyedProducer, 0.4),
     "keyed2": Load(KeyedProducer, 0.3, needs=KEYED),
     "keyed-consumer": Load(KeyedConsumer, 1.0, reads=True, needs=KEYED),
+    TRANSFERS: Load(Teller, 0.5, legacy=False),
+    "teller2": Load(Teller, 0.5, legacy=False, needs=TRANSFERS),
+    "committed-reader": Load(CommittedReader, 1.0, reads=True, legacy=False, needs=TRANSFERS),
 }
 """By name, which is also that of the client's host."""
 ALWAYS = ("producer", "consumer")
@@ -82,13 +88,14 @@ class Clients:
     ) -> None:
         """``policy``: of the topic with keys."""
         self.ledger = Ledger()
+        self.transfers = TransferLedger()
         self._clients: dict[str, WireClient] = {}
         self._hosts = [each.host for each in world.brokers.values()]
         keyed = KeyedLedger(policy)
         for name in names:
             world.scheduler.note(name, "load")
             place = world.client(name), self._hosts, world.sessions, topic
-            known = self.ledger, keyed
+            known = self.ledger, keyed, self.transfers
             kind = not world.is_of_today, world.durability.is_synced
             seat = Seat(*place, *known, *kind, world.committed)
             self._clients[name] = LOADS[name].kind(seat)

@@ -21,7 +21,15 @@ from typing import NamedTuple
 
 from kafka08.admin import create_topic_with_assignment
 from kafka08.common import TopicPartition
-from tests.simulation import checks, conditions, departure, faults, kinds, loads
+from tests.simulation import (
+    checks,
+    conditions,
+    departure,
+    faults,
+    kinds,
+    loads,
+    transaction_load,
+)
 from tests.simulation.broker import SimulatedBroker
 from tests.simulation.conditions import Conditions
 from tests.simulation.faults import Scene
@@ -148,6 +156,8 @@ class SimulatedRun:
         policy = Random(f"{self.plan.seed}/policy").choice(POLICIES)
         if loads.KEYED in names:
             self.create_topic(world, loads.KEYED, partitions=1, settings=policy.settings)
+        if loads.TRANSFERS in names:
+            self.create_topic(world, loads.TRANSFERS, partitions=transaction_load.PARTITIONS)
         names = [each for each in names if each not in self.plan.without]
         clients = self.clients = Clients(world, TOPIC, names, policy)
         clients.start()

@@ -51,6 +51,8 @@ SETTINGS = {
     "log.segment.delete.delay.ms": "5000",
     "offsets.topic.num.partitions": "2",
     "replica.lag.time.max.ms": "2000",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    "transaction.state.log.num.partitions": "2",
     "unclean.leader.election.enable": "false",
 }
 
