@@ -21,6 +21,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "docs/producer",
         "docs/consumer",
         "docs/groups",
+        "docs/transactions",
         "docs/rest",
     ),
     "Operators": (
