@@ -231,6 +231,11 @@ class ProducerStateManager:
                 stable = min(stable, first)
         return stable
 
+    def open_since(self) -> int | None:
+        """When a producer with an open transaction was last heard of, the one that has been silent
+        for longest (ms); None without open transactions."""
+        return min((self.states[each].heard_ms for each in self.states.open), default=None)
+
     def committed(self, high_watermark: int) -> None:
         """All below the high watermark is committed."""
         uncommitted = self.uncommitted

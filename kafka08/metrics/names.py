@@ -151,6 +151,36 @@ ISR_SHRINKS = _MANAGER.meter(
     "Isrs from which this leader removed replicas; those of dead brokers are the controller's.",
     "shrinks",
 )
+PRODUCER_IDS = _MANAGER.gauge(
+    "ProducerIdCount",
+    "Not in 0.8.2.2. Producers with an id that the partitions here know, counted in each.",
+)
+LATE_TRANSACTIONS = _MANAGER.gauge(
+    "PartitionsWithLateTransactionsCount",
+    "Not in 0.8.2.2. Partitions led here that hold back readers of committed transactions: a "
+    "transaction is open whose producer was silent for transaction.max.timeout.ms and 5 minutes.",
+)
+_MARKERS = Beans("kafka.coordinator.transaction:type=TransactionMarkerChannelManager")
+MARKERS_WITHOUT_LEADER = _MARKERS.gauge(
+    "UnknownDestinationQueueSize",
+    "Not in 0.8.2.2. Partitions without a leader that must still hear how a transaction ended.",
+)
+UNFINISHED_TRANSACTIONS = _MARKERS.gauge(
+    "LogAppendRetryQueueSize",
+    "Not in 0.8.2.2. Transactions that all partitions have heard of, and whose end could not be "
+    "stored yet.",
+)
+_VERIFICATION = Beans("kafka.server:type=AddPartitionsToTxnManager")
+VERIFICATION_TIMES = _VERIFICATION.histogram(
+    "VerificationTimeMs",
+    "Not in 0.8.2.2. Time (ms) in which coordinators say whether a transaction includes a "
+    "partition.",
+)
+VERIFICATION_FAILURES = _VERIFICATION.meter(
+    "VerificationFailureRate",
+    "Not in 0.8.2.2. Transactions that do not include the partition, or that nobody knows about.",
+    "verifications",
+)
 
 
 def _purgatory(kind: str, text: str) -> tuple[Metric, Metric]:

@@ -98,7 +98,7 @@ def test_expressions_ask_for_what_is_served(expression: str) -> None:
 
 
 def test_the_expressions_are_found() -> None:
-    assert len(promql.alerts()) == 7
+    assert len(promql.alerts()) == 8
     assert len(promql.dashboard()) > 40
 
 

@@ -18,6 +18,7 @@ from kafka08.metrics.registry import Metric, Registry, Source, one, same
 from kafka08.metrics.requests import PARTS, RequestMetrics
 from kafka08.metrics.topics import KINDS
 from kafka08.network.server import Server
+from kafka08.runtime import Clock
 from kafka08.server.groups.offset_manager import OffsetManager
 from kafka08.server.monitoring.health import Health
 from kafka08.server.replication.fetchers import FetcherStats, ReplicaFetcher, ReplicaFetcherManager
@@ -132,6 +133,26 @@ def add_replicas(registry: Registry, replicas: ReplicaManager, isr: IsrMaintenan
 
 def is_under_replicated(partition: Partition) -> bool:
     return partition.is_leader and len(partition.isr) < len(partition.replicas)
+
+
+def add_producers(registry: Registry, replicas: ReplicaManager, clock: Clock, late_ms: int) -> None:
+    """Producers with an id, and transactions of one that was silent for more than ``late_ms``."""
+
+    def is_late(partition: Partition) -> bool:
+        if not partition.is_leader or partition.log is None:
+            return False
+        since = partition.log.producers.open_since()
+        return since is not None and since + late_ms < clock.millis()
+
+    def known() -> int:
+        logs = [each.log for each in list(replicas.partitions.values())]
+        return sum(len(log.producers.states) for log in logs if log is not None)
+
+    registry.add(names.PRODUCER_IDS, one(known))
+    registry.add(
+        names.LATE_TRANSACTIONS,
+        one(lambda: sum(map(is_late, list(replicas.partitions.values())))),
+    )
 
 
 def _add_purgatory(

@@ -51,7 +51,8 @@ WriteMarkers = Callable[[Transaction, Led], None]
 
 
 class TransactionCoordinator:
-    """``new_id`` takes an id for a producer, and may raise ZkError."""
+    """``new_id`` takes an id for a producer, and may raise ZkError. ``unfinished``: the ids
+    of which all markers are written, and not yet that they are."""
 
     def __init__(
         self,
@@ -65,6 +66,7 @@ class TransactionCoordinator:
         self._runtime = runtime
         self._new_id = new_id
         self._write_markers = write_markers
+        self.unfinished: set[str] = set()
         self.store = TransactionStore(config, runtime, replicas, self._taken_over)
 
     # Requests
@@ -259,6 +261,13 @@ class TransactionCoordinator:
         """Write the markers of a decided transaction, and then that they are written."""
         decided = entry.current
         self._write_markers(decided, led)
+        self.unfinished.add(decided.id)
+        try:
+            self._store_end(decided, led, entry)
+        finally:
+            self.unfinished.discard(decided.id)
+
+    def _store_end(self, decided: Transaction, led: Led, entry: Entry) -> None:
         while not led.is_over:
             new = decided._replace(
                 state=COMPLETED[decided.state],

@@ -74,11 +74,23 @@ class MarkerWriter:
         self._write_here = write
         self._queues: dict[int, list[_Waiting]] = {}
         self._senders: Counter[int] = Counter()
+        self._left: list[set[TopicPartition]] = []
 
     def write(self, ended: Transaction, led: Led) -> None:
         """Have all partitions of a transaction hear how it has ended; returns when they have, or
         when ``led`` is over."""
         left = set(ended.partitions)
+        self._left.append(left)
+        try:
+            self._write(ended, led, left)
+        finally:
+            self._left = [each for each in self._left if each is not left]
+
+    def without_leader(self) -> int:
+        """Partitions that have no leader to hear how a transaction has ended."""
+        return sum(self._cache.leader_of(key) is None for left in self._left for key in left)
+
+    def _write(self, ended: Transaction, led: Led, left: set[TopicPartition]) -> None:
         while left and not led.is_over:
             asked = self._ask(ended, led, left)
             for waiting in asked:
@@ -89,7 +101,7 @@ class MarkerWriter:
                     if code in _SETTLED or code in _FENCED:
                         left.discard(key)
             if self._cache.announced.is_set():  # what does not exist any more needs no marker
-                left = {key for key in left if self._cache.has_partition(*key)}
+                left -= {key for key in left if not self._cache.has_partition(*key)}
             if left:
                 self._runtime.sleep(_RETRY_S)
 

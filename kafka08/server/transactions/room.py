@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafka08.metrics.registry import Registry
+from kafka08.metrics import names
+from kafka08.metrics.registry import Registry, one, same
 from kafka08.runtime import Runtime, Scheduler
 from kafka08.server.apis.transaction_logs import (
     DescribeProducersApi,
@@ -23,6 +24,7 @@ from kafka08.server.apis.txn_offsets import TxnOffsetCommitApi
 from kafka08.server.cluster_view.producer_ids import ProducerIds
 from kafka08.server.cluster_view.room import ClusterView
 from kafka08.server.groups.room import ConsumerGroups
+from kafka08.server.monitoring import broker_metrics
 from kafka08.server.part import Part, Room
 from kafka08.server.requests.dispatch import Handler
 from kafka08.server.storage.room import Storage
@@ -32,6 +34,9 @@ from kafka08.server.transactions.peers import Peers
 from kafka08.server.transactions.verification import Verifier
 from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
+
+# The coordinator aborts a transaction before it is that late.
+_LATE_BUFFER_MS = 5 * 60 * 1000
 
 
 class Transactions(Room):
@@ -55,12 +60,12 @@ class Transactions(Room):
         self._peers = Peers(view.connectors, f"broker-{me}", config.controller_socket_timeout_ms)
         self._ids = ProducerIds(runtime, zk, me)
         self._markers = MarkerLog(config, runtime, replicas, groups.offsets.transaction_ended)
-        writer = MarkerWriter(runtime, view.cache, self._peers, me, self._markers.write)
+        self._writer = MarkerWriter(runtime, view.cache, self._peers, me, self._markers.write)
         self.coordinator = TransactionCoordinator(
-            config, runtime, replicas, self._ids.take, writer.write
+            config, runtime, replicas, self._ids.take, self._writer.write
         )
-        verifier = Verifier(config, view.cache, self._peers, self.coordinator)
-        storage.gate.verify = verifier.verify
+        self._verifier = Verifier(config, runtime.clock, view.cache, self._peers, self.coordinator)
+        storage.gate.verify = self._verifier.verify
 
     def handlers(self) -> list[Handler]:
         coordinator, view, storage = self.coordinator, self._view, self._storage
@@ -84,7 +89,14 @@ class Transactions(Room):
         ]
 
     def add_metrics(self, registry: Registry) -> None:
-        """There are none yet."""
+        config, clock = self._config, self._runtime.clock
+        late_ms = config.transaction_max_timeout_ms + _LATE_BUFFER_MS
+        broker_metrics.add_producers(registry, self._storage.replicas, clock, late_ms)
+        writer, unfinished = self._writer, self.coordinator.unfinished
+        registry.add(names.MARKERS_WITHOUT_LEADER, one(writer.without_leader))
+        registry.add(names.UNFINISHED_TRANSACTIONS, one(lambda: len(unfinished)))
+        registry.add(names.VERIFICATION_TIMES, same(self._verifier.times))
+        registry.add(names.VERIFICATION_FAILURES, same(self._verifier.failures))
 
     def schedule(self, scheduler: Scheduler) -> None:
         config, coordinator = self._config, self.coordinator

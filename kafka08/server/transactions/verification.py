@@ -23,12 +23,14 @@ from kafka08.errors import (
     OffsetsLoadInProgressError,
 )
 from kafka08.log.log import Log
+from kafka08.metrics.meters import Histogram, Meter
 from kafka08.protocol.transaction_schemas import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     TxnToAdd,
     TxnTopic,
 )
+from kafka08.runtime import Clock
 from kafka08.server.transactions.coordinator import Producer, TransactionCoordinator
 from kafka08.server.transactions.peers import Peers
 from kafka08.settings.broker import BrokerConfig
@@ -54,16 +56,21 @@ class TransactionRefusedError(KafkaError):
 
 
 class Verifier:
-    """``me`` is this broker's id, whose ids ``coordinator`` has; others are asked by ``peers``."""
+    """This broker's ids are ``coordinator``'s; other brokers are asked by ``peers``. ``times`` (ms)
+    and ``failures`` are those of questions to coordinators."""
 
     def __init__(
         self,
         config: BrokerConfig,
+        clock: Clock,
         cache: MetadataCache,
         peers: Peers,
         coordinator: TransactionCoordinator,
     ) -> None:
+        self.times = Histogram()
+        self.failures = Meter()
         self._config = config
+        self._clock = clock
         self._cache = cache
         self._peers = peers
         self._coordinator = coordinator
@@ -81,10 +88,13 @@ class Verifier:
             return
         code = NO_ERROR
         if self._config.transaction_partition_verification_enable:
+            begun = self._clock.monotonic()
             code = self._ask(id_, producer, log.topic_partition)
+            self.times.update(round(1000 * (self._clock.monotonic() - begun)))
         if not code:
             log.producers.confirm(producer.id, asked)
             return
+        self.failures.mark()
         log.producers.deny(producer.id, asked)
         raise _refusal(code, id_, log.topic_partition)
 

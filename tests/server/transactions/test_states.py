@@ -24,7 +24,8 @@ def test_the_diagram_shows_the_table() -> None:
 
 
 def test_the_numbers_are_those_of_kafka() -> None:
-    names = "Empty Ongoing PrepareCommit PrepareAbort CompleteCommit CompleteAbort Dead".split()
+    names = ["Empty", "Ongoing", "PrepareCommit", "PrepareAbort"]
+    names += ["CompleteCommit", "CompleteAbort", "Dead"]
     assert [BY_NUMBER[number].value for number in range(7)] == names
     assert set(BY_NAME) == set(names) and set(NUMBERS) == set(TransactionState)
 
