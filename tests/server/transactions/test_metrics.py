@@ -73,12 +73,14 @@ def test_questions_to_coordinators(rig: TransactionRig) -> None:
     assert [value(rig, each) for each in counted] == [2, 1]
 
 
-def test_markers_for_partitions_without_a_leader(rig: TransactionRig) -> None:
+def test_markers_for_partitions_without_a_leader(
+    rig: TransactionRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     producer = rig.begin()
     rig.add(producer, 0, 1)
     rig.write(producer, 0, "a")
     leaders = rig.cache.leader_of
-    seen = []
+    seen: list[tuple[int, str]] = []
 
     def leader_of(key: Any) -> Any:
         return None if key == ("t", 1) and len(seen) < 3 else leaders(key)
@@ -86,20 +88,23 @@ def test_markers_for_partitions_without_a_leader(rig: TransactionRig) -> None:
     def pause(seconds: float) -> None:
         seen.append((value(rig, names.MARKERS_WITHOUT_LEADER), rig.state()))
 
-    rig.cache.leader_of = leader_of  # type: ignore[method-assign]
-    rig.runtime.sleep = pause  # type: ignore[method-assign]
+    monkeypatch.setattr(rig.cache, "leader_of", leader_of)
+    monkeypatch.setattr(rig.runtime, "sleep", pause)
     rig.end(producer, commit=True)
     rig.run_tasks()
     assert seen == [(1, "PrepareCommit")] * 3
     assert (value(rig, names.MARKERS_WITHOUT_LEADER), rig.state()) == (0, "CompleteCommit")
 
 
-def test_an_end_that_cannot_be_stored_yet(rig: TransactionRig) -> None:
+def test_an_end_that_cannot_be_stored_yet(
+    rig: TransactionRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     producer = rig.begin()
     rig.add(producer, 0)
     rig.write(producer, 0, "a")
     rig.end(producer, commit=True)
-    write, seen = rig.coordinator.store.write, []
+    write = rig.coordinator.store.write
+    seen: list[int] = []
 
     def refused(*args: Any) -> int:
         return 15 if len(seen) < 2 else write(*args)
@@ -107,8 +112,8 @@ def test_an_end_that_cannot_be_stored_yet(rig: TransactionRig) -> None:
     def pause(seconds: float) -> None:
         seen.append(value(rig, names.UNFINISHED_TRANSACTIONS))
 
-    rig.coordinator.store.write = refused  # type: ignore[method-assign]
-    rig.runtime.sleep = pause  # type: ignore[method-assign]
+    monkeypatch.setattr(rig.coordinator.store, "write", refused)
+    monkeypatch.setattr(rig.runtime, "sleep", pause)
     rig.run_tasks()
     assert seen == [1, 1]
     assert value(rig, names.UNFINISHED_TRANSACTIONS) == 0
