@@ -12,6 +12,7 @@ OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
 INTERNAL_TOPICS: Final = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
 MAX_TOPIC_LENGTH = 255
+ISOLATION_LEVELS = READ_UNCOMMITTED, READ_COMMITTED = ("read_uncommitted", "read_committed")
 # Values of an Offsets request that stand in place of a time (kafka.api.OffsetRequest).
 LATEST_TIME = -1
 EARLIEST_TIME = -2

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from kafka08.client.ids import check_id
 from kafka08.client.security import ClientSecurity
+from kafka08.common import ISOLATION_LEVELS, READ_COMMITTED, READ_UNCOMMITTED
 from kafka08.errors import ConfigError
 from kafka08.settings.settings import BOOLEAN, INT, STRING, dotted, log_overrides, one_of, value_of
 from kafka08.settings.zookeeper import ZooKeeperSecurity
@@ -13,8 +14,6 @@ from kafka08.settings.zookeeper import ZooKeeperSecurity
 _LOWER = STRING._replace(parse=str.lower)
 ZOOKEEPER = "zookeeper"
 KAFKA = "kafka"
-READ_UNCOMMITTED = "read_uncommitted"
-READ_COMMITTED = "read_committed"
 SMALLEST = "smallest"
 LARGEST = "largest"
 
@@ -48,7 +47,7 @@ class ConsumerConfig(ClientSecurity, ZooKeeperSecurity):
     )
     isolation_level: str = dotted(
         READ_UNCOMMITTED,
-        kind=one_of(READ_UNCOMMITTED, READ_COMMITTED),
+        kind=one_of(*ISOLATION_LEVELS),
         doc="read_committed: no messages of transactions that are open or aborted; needs "
         "api.versions.request",
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kafka08.common import ISOLATION_LEVELS, READ_UNCOMMITTED
 from kafka08.errors import ConfigError
 from kafka08.settings.listeners import OWN_PREFIX, ListenerSettings, own_settings
 from kafka08.settings.settings import (
@@ -433,6 +434,13 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity, ListenerSettings):
         True,
         doc="Not in 0.8.2.2. Convert messages of formats 1 and 2 for consumers that do not read "
         "them, such as those of 0.8. If false they get error 35, and those of 0.8 error 17.",
+    )
+    log_message_downconversion_isolation_level: str = dotted(
+        READ_UNCOMMITTED,
+        kind=one_of(*ISOLATION_LEVELS),
+        doc="Not in 0.8.2.2. What consumers before 0.11, such as those of 0.8, get of "
+        "transactions. `read_uncommitted`: all messages, as in Kafka. `read_committed`: none of "
+        "open and aborted transactions, as later consumers may choose for themselves.",
     )
     log_rebuilt_sets_bytes: int = dotted(
         4294967296,

@@ -50,6 +50,7 @@ BROKER_KEYS = {
     "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
     "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
     "message.downconversion.enable": "log.message.downconversion.enable",
+    "message.downconversion.isolation.level": "log.message.downconversion.isolation.level",
 }
 
 
@@ -145,6 +146,9 @@ class LogConfig(Settings):
         True,
         BOOLEAN_IN_ANY_CASE,
         doc="Not in 0.8.2.2; see `log.message.downconversion.enable`.",
+    )
+    message_downconversion_isolation_level: str = _as_broker(
+        "log.message.downconversion.isolation.level"
     )
 
     leader_replication_throttled_replicas: tuple[str, ...] = dotted(

@@ -170,6 +170,11 @@ def test_override() -> None:
             "Valid values are at least 1",
         ),
         ({"compressed.sets": "x"}, ConfigError, "compressed.sets has value x"),
+        (
+            {"message.downconversion.isolation.level": "dirty"},
+            ConfigError,
+            "message.downconversion.isolation.level has value dirty",
+        ),
         ({"message.timestamp.type": "now"}, ConfigError, "message.timestamp.type has value now"),
         ({"message.timestamp.before.max.ms": "-1"}, ConfigError, "message.timestamp.before.max.ms"),
         ({"message.downconversion.enable": "no"}, NumberFormatError, 'For input string: "no"'),

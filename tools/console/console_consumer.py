@@ -17,7 +17,8 @@ from itertools import islice
 from typing import BinaryIO
 
 from kafka08.client.requests import NO_OFFSET
-from kafka08.consumer.config import LARGEST, READ_COMMITTED, SMALLEST, ConsumerConfig
+from kafka08.common import READ_COMMITTED
+from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
 from kafka08.consumer.standalone import StandaloneConsumer

@@ -41,10 +41,11 @@ from kafka08.protocol.schemas import (
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import RequestFailures
 from kafka08.server.requests.long_work import LongWork, by_topic, in_topics, in_turns, partitions_of
+from kafka08.server.storage.committed_reads import hides_transactions
 from kafka08.server.storage.offsets_by_time import BehindLeadershipError, OffsetsByTime, start_of
 from kafka08.server.storage.replica_manager import ReplicaManager
 
-_OFFSET_NOT_AVAILABLE_SINCE = 5  # version
+_ISOLATION_SINCE, _OFFSET_NOT_AVAILABLE_SINCE = 2, 5  # versions
 
 
 class OffsetsApi:
@@ -92,7 +93,9 @@ class OffsetsApi:
         try:
             if asked.current_leader_epoch != NO_EPOCH:
                 self._replicas.partition(key).check_epoch(asked.current_leader_epoch)
-            committed = request.isolation_level == READ_COMMITTED
+            committed = None
+            if version >= _ISOLATION_SINCE:
+                committed = request.isolation_level == READ_COMMITTED
             found = self._by_time.find(key, asked.time, request.replica_id, committed=committed)
             epoch = self._replicas.partition(key).any_log().epochs.epoch_at(found.offset)
         except UnsupportedForMessageFormatError as error:
@@ -141,7 +144,7 @@ class OffsetsApi:
             raise self._replicas.disk_error(partition, error) from error
         if replica_id != CONSUMER_REPLICA_ID:
             return offsets
-        hw = partition.high_watermark
-        if any(offset > hw for offset in offsets):
-            return [hw, *(offset for offset in offsets if offset <= hw)]
+        end = partition.last_stable_offset if hides_transactions(log) else partition.high_watermark
+        if any(offset > end for offset in offsets):
+            return [end, *(offset for offset in offsets if offset <= end)]
         return offsets

@@ -27,6 +27,7 @@ from kafka08.message.compression import MAX_INFLATED
 from kafka08.message.times import Found
 from kafka08.protocol.schemas import CONSUMER_REPLICA_ID, DEBUG_REPLICA_ID
 from kafka08.server.requests.long_work import LongWork
+from kafka08.server.storage.committed_reads import hides_transactions
 from kafka08.server.storage.replica_manager import ReplicaManager
 
 NOTHING = Found(-1, NO_TIMESTAMP)
@@ -45,11 +46,12 @@ class OffsetsByTime:
         self._long_work = long_work
 
     def find(
-        self, key: TopicPartition, time: int, replica_id: int, *, committed: bool = False
+        self, key: TopicPartition, time: int, replica_id: int, *, committed: bool | None = False
     ) -> Found:
         """The offset of ``time``: -1 latest, -2 earliest, else the first message with at least this
         timestamp (ms). ``NOTHING`` if there is no such message. For readers of ``committed``
-        transactions the partition ends at the last stable offset.
+        transactions the partition ends at the last stable offset; None are readers that know no
+        transactions.
 
         Raises UnknownTopicOrPartitionError, NotLeaderForPartitionError, ReplicaNotAvailableError
         (replica -2), UnsupportedForMessageFormatError (no message has a timestamp),
@@ -122,12 +124,14 @@ def _log(partition: Partition, replica_id: int) -> Log:
     return partition.any_log() if replica_id == DEBUG_REPLICA_ID else partition.leader_log()
 
 
-def _end(partition: Partition, log: Log, replica_id: int, committed: bool) -> int:
+def _end(partition: Partition, log: Log, replica_id: int, committed: bool | None) -> int:
     """The offset after the last one that the asking replica may read."""
     if replica_id != CONSUMER_REPLICA_ID:
         return log.log_end_offset
     if partition.high_watermark < partition.leadership_start:
         raise BehindLeadershipError()
+    if committed is None:
+        committed = hides_transactions(log)
     return partition.last_stable_offset if committed else partition.high_watermark
 
 

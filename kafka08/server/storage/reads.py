@@ -34,6 +34,7 @@ from kafka08.server.apis.failures import RequestFailures
 from kafka08.server.quotas.replication import LeaderThrottle
 from kafka08.server.rebuild.view import REFUSE, SEND_NOW, SKIP, ConsumerVersions, ConsumerView
 from kafka08.server.requests.long_work import are_many, in_turns, partitions_of
+from kafka08.server.storage.committed_reads import hides_transactions, up_to_aborted
 from kafka08.server.storage.replica_manager import ReadResult, ReplicaManager
 
 # The partition is served by another broker: these do not count as failures.
@@ -165,6 +166,7 @@ class Fetch:
         """The stored bytes from the asked offset; for a consumer from the first entry on that has
         something to send: others count nothing, as it would ask for them without a pause."""
         replicas, reader, offset = self._replicas, self._reader, asked.offset
+        hides = reader.target < BATCH and not self._is_follower and self._hides(key)
         if asked.current_leader_epoch != NO_EPOCH:
             replicas.partition(key).check_epoch(asked.current_leader_epoch)
         while True:
@@ -175,13 +177,20 @@ class Fetch:
                 size,
                 self._request.replica_id,
                 later=reader.target > 0,
-                committed=reader.committed,
+                committed=reader.committed or hides,
                 first_offset=asked.log_start_offset,
                 is_new=not self._has_waited,
             )
             stored = result.data
             if self._is_follower or not len(stored):
                 return result
+            if hides and stored.end > stored.file.sendable_until:
+                stored, following = self._up_to_aborted(key, stored, offset)
+                if following != offset:
+                    offset = following
+                    continue
+                if stored is not result.data:
+                    result = result._replace(data=stored, is_final=True)
             is_cut = reader.is_limited and len(stored) >= size and not self._bytes_besides(key)
             is_plain = stored.end <= stored.file.sendable_until
             converts = is_plain or reader.target == BATCH or self._converts(key)
@@ -198,6 +207,19 @@ class Fetch:
         if part is stored:
             return result
         return result._replace(data=part, is_final=result.is_final or outcome == SEND_NOW)
+
+    def _hides(self, key: TopicPartition) -> bool:
+        log = self._replicas.partition(key).log
+        return log is not None and hides_transactions(log)
+
+    def _up_to_aborted(
+        self, key: TopicPartition, stored: FileSlice, offset: int
+    ) -> tuple[FileSlice, int]:
+        partition = self._replicas.partition(key)
+        try:
+            return up_to_aborted(partition.any_log(), stored, offset)
+        except OSError as error:
+            raise self._replicas.disk_error(partition, error) from error
 
     def _converts(self, key: TopicPartition) -> bool:
         log = self._replicas.partition(key).log
