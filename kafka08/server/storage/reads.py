@@ -209,7 +209,8 @@ class Fetch:
         return result._replace(data=part, is_final=result.is_final or outcome == SEND_NOW)
 
     def _hides(self, key: TopicPartition) -> bool:
-        log = self._replicas.partition(key).log
+        partition = self._replicas.partitions.get(key)
+        log = None if partition is None else partition.log
         return log is not None and hides_transactions(log)
 
     def _up_to_aborted(
