@@ -69,6 +69,8 @@ def test_metrics_and_timers_of_all_rooms(rooms: Rooms) -> None:
         "idle-fetchers",
         "refused-partitions",
         "offsets-expiration",
+        "transaction-abort",
+        "transactionalId-expiration",
     ]
 
 

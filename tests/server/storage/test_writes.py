@@ -8,8 +8,9 @@ import pytest
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.errors import InvalidMessageError, InvalidRecordError, InvalidTopicError
+from kafka08.protocol.schemas import ProduceRequest
 from kafka08.server.storage.appends import Appends
-from kafka08.server.storage.writes import Produce, ProducerVersions
+from kafka08.server.storage.writes import Produce, ProducerVersions, TransactionGate
 from tests.server.support import Rig, message_set
 
 KEY = TopicPartition("t", 0)
@@ -17,7 +18,8 @@ KEY = TopicPartition("t", 0)
 
 def produce_of(rig: Rig, sender: ProducerVersions, acks: int = -1) -> Produce:
     appends = Appends(rig.runtime, rig.replicas, rig.view.long_work)
-    return Produce(rig.replicas, appends, rig.view, sender, {}, acks)
+    request = ProduceRequest(acks, 1000, [])
+    return Produce(rig.replicas, appends, rig.view, sender, TransactionGate(), {}, request)
 
 
 @pytest.mark.parametrize(("acks", "required"), [(1, {}), (-1, {KEY: 2}), (0, {KEY: 2})])
