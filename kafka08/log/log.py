@@ -471,7 +471,8 @@ class Log:
 
         A wrapper that contains ``offset`` goes as a whole, which leaves a gap. Nothing happens
         above the log's end. The caller then writes the recovery point checkpoint, or a crash
-        could trust data written after the truncation.
+        could trust data written after the truncation. Raises OSError; on a full disk it is cut then
+        as well.
         """
         logger.info("Truncating log %s to offset %d.", self.name, offset)
         if offset < 0:
@@ -495,11 +496,12 @@ class Log:
                 sync_directory(self.directory)
             active = self.files.active
             integrity.remove(active.path)  # it takes appends again
-            active.truncate_to(offset, self.config.segment_index_bytes, self._clock.millis())
+            cuts_times = active.truncate_to(offset, self._clock.millis())
             self._sync_again(active)
             self.log_end_offset = offset
             self.recovery_point = min(offset, self.recovery_point)
             self.producers.truncate_to(offset, self.files.list, self._clock.millis())
+            active.take_appends(self.config.segment_index_bytes, cuts_times=cuts_times)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything; the log is empty and begins at ``offset``. Raises OSError; on a full

@@ -30,11 +30,13 @@ from tests.log.support import (
     everything,
     fill,
     no_room_for_files,
+    no_space,
     open_log,
     segment_paths,
     values,
     writable,
 )
+from tests.message.batches import timed
 
 
 def bases(log: Log) -> list[int]:
@@ -393,6 +395,40 @@ def test_truncate_below_the_start_empties(tmp_path: Path) -> None:
     log.truncate_to(5)
     assert (log.log_start_offset, log.log_end_offset, log.recovery_point) == (5, 5, 5)
     assert not everything(log)
+
+
+@pytest.mark.parametrize(
+    ("where", "segments"), [("offset index", 1), ("offset index", 2), ("time index", 1)]
+)
+def test_on_a_full_disk_a_truncation_moves_the_end_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, segments: int
+) -> None:
+    """Otherwise what comes next would be appended with a gap before it: a follower of a compacted
+    log takes a message that it lacks for one that its own cleaner removed."""
+    log = open_log(tmp_path, cleanup_policy="compact", index_interval_bytes=100)
+    for number in range(4):
+        log.append(writable(timed([(b"k%d" % number, b"v")], time=1000 + number)))
+        if number == 1 and segments == 2:
+            log.roll()
+    real = os.ftruncate
+
+    def shrink(fd: int, size: int) -> None:
+        if size > os.fstat(fd).st_size:
+            no_space()
+        real(fd, size)
+
+    with monkeypatch.context() as full:
+        if where == "offset index":
+            full.setattr(os, "ftruncate", shrink)
+        else:
+            full.setattr(os, "pwrite", no_space)
+        with pytest.raises(OSError, match="No space"):
+            log.truncate_to(2)
+    assert (log.log_end_offset, log.recovery_point) == (2, 0)
+    assert [offset for offset, _ in everything(log)] == [0, 1]
+    assert log.append(writable(timed([(b"k", b"v")], time=2000))).first_offset == 2
+    again = open_log(tmp_path, cleanup_policy="compact", index_interval_bytes=100)
+    assert [offset for offset, _ in everything(again)] == [0, 1, 2]
 
 
 def test_truncated_to_nothing_starts_its_age_anew(tmp_path: Path) -> None:

@@ -315,32 +315,36 @@ class LogSegment:
 
     # Cut, rename, close
 
-    def truncate_to(self, offset: int, max_index_bytes: int, now: int) -> int:
-        """Cut at the first entry at or above ``offset``; bytes cut. Makes room in the index.
+    def truncate_to(self, offset: int, now: int) -> bool:
+        """Cut at the first entry at or above ``offset``, which needs no room on the disk. Whether
+        the time index was cut as well. The caller then lets it ``take_appends``.
 
         A wrapper that contains ``offset`` goes as a whole.
         """
         position = self.position_of(offset)
-        cut = 0
-        if position is not None:
-            self.index.truncate_to(offset, position)
-            cut = self.size - position
-            self.cut(position)
-            cuts_times = self.time_index.last.offset >= offset
-            if cuts_times:
-                # If a power cut brings the messages back, their times must still be there.
-                os.fsync(self.file.fd)
-                self.time_index.truncate_to(offset)
-            if self.newest.timestamp >= 0:
-                self.load_newest(after_cut=cuts_times)
-                if cuts_times:
-                    self.time_index.append(self.newest)
-            self.bytes_since_index_entry = 0
-            self.has_unclear = None
-            if not self.size:
-                self.created = now
+        if position is None:
+            return False
+        self.index.truncate_to(offset, position)
+        self.cut(position)
+        cuts_times = self.time_index.last.offset >= offset
+        if cuts_times:
+            # If a power cut brings the messages back, their times must still be there.
+            os.fsync(self.file.fd)
+            self.time_index.truncate_to(offset)
+        if self.newest.timestamp >= 0:
+            self.load_newest(after_cut=cuts_times)
+        self.bytes_since_index_entry = 0
+        self.has_unclear = None
+        if not self.size:
+            self.created = now
+        return cuts_times
+
+    def take_appends(self, max_index_bytes: int, *, cuts_times: bool) -> None:
+        """Make room in the index, and note the largest timestamp again if ``truncate_to`` cut the
+        time index. Raises OSError."""
+        if cuts_times and self.newest.timestamp >= 0:
+            self.time_index.append(self.newest)
         self.index.preallocate(max_index_bytes)
-        return cut
 
     def cut(self, position: int) -> None:
         """End the file at ``position``."""
