@@ -142,7 +142,9 @@ class Durability:
         leader = self._brokers[state.leader].replicas
         if leader is None or key not in leader.partitions:
             return False
-        committed = leader.partitions[key].high_watermark
+        led = leader.partitions[key]
+        # One that has just begun to lead may know too low a high watermark.
+        committed = max(led.high_watermark, led.leadership_start)
         have = [each for each in state.isr if self._end(each, key) >= committed]
         return broker.id in have and len(have) >= min(_ENOUGH, len(replicas))
 

@@ -57,6 +57,39 @@ def test_power_cuts_of_all_expose_what_the_next_leaders_lack(tmp_path: Path) -> 
         assert set(world.durability.exposed) >= {TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)}
 
 
+def test_a_leader_that_has_just_begun_does_not_know_who_has_caught_up(tmp_path: Path) -> None:
+    """Its high watermark is the one it last wrote down."""
+    with SimulatedWorld(tmp_path, 1, count=2) as world:
+        begin(world)
+        clients = Clients(world, TOPIC, ["producer"])
+        clients.start()
+        world.scheduler.run(lambda: clients.are_under_way, seconds=60)
+        committed = {
+            key: partition.high_watermark
+            for broker in world.brokers.values()
+            if broker.replicas is not None
+            for key, partition in broker.replicas.partitions.items()
+            if partition.is_leader
+        }
+        cut_power(world, 1)
+        lose_an_end(world)
+        world.brokers[2].kill()
+        world.scheduler.run_for(12.0)  # their sessions end
+        durability = world.durability
+
+        def has_caught_up() -> bool:
+            durability.review()
+            return faults.are_up(world) and not durability.behind
+
+        world.scheduler.run(has_caught_up, seconds=120)
+        replicas = world.brokers[1].replicas
+        assert replicas is not None
+        for key in committed.keys() - durability.exposed.keys():
+            log = replicas.partitions[key].log
+            assert log is not None
+            assert log.log_end_offset >= committed[key]
+
+
 def test_one_broker_of_three_may_leave(tmp_path: Path) -> None:
     with SimulatedWorld(tmp_path, 1, count=3) as world:
         begin(world)
