@@ -326,8 +326,12 @@ class ReplicaFetcher(Loop):
         position.verifying = position.offset < end
 
     def _truncate(self, position: _Position, offset: int) -> None:
-        position.partition.any_log().truncate_to(offset)
-        self._go_on_behind_the_cut(position)
+        log = position.partition.any_log()
+        try:
+            log.truncate_to(offset)
+        finally:  # on a full disk it is cut all the same
+            if log.log_end_offset <= offset:
+                self._go_on_behind_the_cut(position)
 
     def _go_on_behind_the_cut(self, position: _Position) -> None:
         """Also lower the high watermark: this replica may become leader. And write the recovery

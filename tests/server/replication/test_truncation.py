@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from kafka08.log.disk import is_full
 from kafka08.message.entry import encode_entry
 from kafka08.protocol.schemas import OffsetsRequest
-from tests.log.support import everything, no_room_for_files
+from tests.log.support import everything, no_room_for_files, no_space
 from tests.message.sets import wrapper
 from tests.server.replication.pair import LeaderAndFollower, Make, T
 from tests.server.support import ME, PEER, message_set
@@ -39,6 +40,46 @@ def test_a_tail_that_differs_is_cut_where_it_does(pair: LeaderAndFollower) -> No
     assert pair.log.log_end_offset == 2
     assert pair.truncated == 1  # the recovery point must reach the disk
     pair.steps(1)
+    assert pair.same()
+
+
+def test_what_is_cut_on_a_full_disk_is_not_compared_again(
+    pair: LeaderAndFollower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is left there to compare: every answer would be set aside as not whole."""
+    for text in "abc":
+        pair.leader.append(text)
+    pair.alone(message_set("a"), message_set("X"), message_set("Y"))
+    pair.follow()
+    real = os.ftruncate
+
+    def shrink(fd: int, size: int) -> None:
+        if size > os.fstat(fd).st_size:
+            no_space()
+        real(fd, size)
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "ftruncate", shrink)
+        pair.steps(1)
+    assert [is_full(each.error) for each in pair.errors] == [True]
+    assert pair.log.log_end_offset == 1
+    pair.follower.clock.now += 1.0
+    pair.steps(1)
+    assert pair.same()
+
+
+def test_what_cannot_be_cut_is_compared_again(
+    pair: LeaderAndFollower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair.leader.append("a")
+    pair.alone(message_set("X"))
+    pair.follow()
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "ftruncate", no_space)
+        pair.steps(1)
+    assert (pair.log.log_end_offset, pair.truncated) == (1, 0)
+    pair.follower.clock.now += 1.0
+    pair.steps(2)
     assert pair.same()
 
 
