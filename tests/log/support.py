@@ -120,3 +120,18 @@ def no_room_for_files() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "open", full)
         yield
+
+
+@contextmanager
+def no_room_to_grow() -> Iterator[None]:
+    """A disk without room for what ftruncate adds to a file; files can be cut."""
+    real = os.ftruncate
+
+    def shrink(fd: int, size: int) -> None:
+        if size > os.fstat(fd).st_size:
+            no_space()
+        real(fd, size)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "ftruncate", shrink)
+        yield

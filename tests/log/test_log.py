@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from tests.log.support import (
     everything,
     fill,
     no_room_for_files,
+    no_room_to_grow,
     no_space,
     open_log,
     segment_paths,
@@ -410,18 +412,11 @@ def test_on_a_full_disk_a_truncation_moves_the_end_all_the_same(
         log.append(writable(timed([(b"k%d" % number, b"v")], time=1000 + number)))
         if number == 1 and segments == 2:
             log.roll()
-    real = os.ftruncate
-
-    def shrink(fd: int, size: int) -> None:
-        if size > os.fstat(fd).st_size:
-            no_space()
-        real(fd, size)
-
-    with monkeypatch.context() as full:
+    with ExitStack() as full:
         if where == "offset index":
-            full.setattr(os, "ftruncate", shrink)
+            full.enter_context(no_room_to_grow())
         else:
-            full.setattr(os, "pwrite", no_space)
+            full.enter_context(monkeypatch.context()).setattr(os, "pwrite", no_space)
         with pytest.raises(OSError, match="No space"):
             log.truncate_to(2)
     assert (log.log_end_offset, log.recovery_point) == (2, 0)

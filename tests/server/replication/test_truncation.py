@@ -10,7 +10,7 @@ import pytest
 from kafka08.log.disk import is_full
 from kafka08.message.entry import encode_entry
 from kafka08.protocol.schemas import OffsetsRequest
-from tests.log.support import everything, no_room_for_files, no_space
+from tests.log.support import everything, no_room_for_files, no_room_to_grow, no_space
 from tests.message.sets import wrapper
 from tests.server.replication.pair import LeaderAndFollower, Make, T
 from tests.server.support import ME, PEER, message_set
@@ -43,23 +43,13 @@ def test_a_tail_that_differs_is_cut_where_it_does(pair: LeaderAndFollower) -> No
     assert pair.same()
 
 
-def test_what_is_cut_on_a_full_disk_is_not_compared_again(
-    pair: LeaderAndFollower, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_cut_on_a_full_disk_is_not_compared_again(pair: LeaderAndFollower) -> None:
     """Nothing is left there to compare: every answer would be set aside as not whole."""
     for text in "abc":
         pair.leader.append(text)
     pair.alone(message_set("a"), message_set("X"), message_set("Y"))
     pair.follow()
-    real = os.ftruncate
-
-    def shrink(fd: int, size: int) -> None:
-        if size > os.fstat(fd).st_size:
-            no_space()
-        real(fd, size)
-
-    with monkeypatch.context() as full:
-        full.setattr(os, "ftruncate", shrink)
+    with no_room_to_grow():
         pair.steps(1)
     assert [is_full(each.error) for each in pair.errors] == [True]
     assert pair.log.log_end_offset == 1
