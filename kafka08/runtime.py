@@ -310,6 +310,32 @@ class Loop:
         return self._task is None or self._task.join(timeout)
 
 
+class Tasks:
+    """Tasks that come and go by themselves, with an owner that waits for the last ones."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._handles: dict[object, TaskHandle] = {}
+
+    def begin(self, name: str, function: Callable[..., object], *args: object) -> None:
+        key = object()
+
+        def work() -> None:
+            try:
+                function(*args)
+            finally:
+                self._handles.pop(key, None)
+
+        self._handles[key] = self._runtime.spawn(name, work)
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for those there are, for at most ``timeout`` seconds in all."""
+        clock = self._runtime.clock
+        until = None if timeout is None else clock.monotonic() + timeout
+        for handle in list(self._handles.values()):
+            handle.join(None if until is None else max(until - clock.monotonic(), 0))
+
+
 class Scheduler:
     """Periodic jobs, each on a task of its own (kafka.utils.KafkaScheduler)."""
 

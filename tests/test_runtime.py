@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from kafka08.errors import KafkaError
-from kafka08.runtime import GeventRuntime, Loop
+from kafka08.runtime import GeventRuntime, Loop, Tasks
 from tests.fakes.runtime import FakeRuntime
 
 
@@ -52,3 +52,25 @@ def test_a_loop_goes_on_after_an_error(error: Exception, caplog: pytest.LogCaptu
     (record,) = caplog.records
     assert record.getMessage().startswith("Uncaught error in isr-expiration")
     assert bool(record.exc_info) is isinstance(error, ValueError)
+
+
+def test_an_owner_waits_for_its_last_tasks() -> None:
+    runtime = GeventRuntime(threads=1)
+    tasks, may_end, ended = Tasks(runtime), runtime.event(), []
+
+    def work(number: int) -> None:
+        may_end.wait()
+        ended.append(number)
+        if number:
+            tasks.begin("the next", work, number - 1)
+
+    try:
+        tasks.begin("the first", work, 1)
+        tasks.join(0)
+        assert ended == []
+        may_end.set()
+        tasks.join()
+        tasks.join()
+        assert ended == [1, 0]
+    finally:
+        runtime.close()

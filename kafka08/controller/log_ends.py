@@ -20,7 +20,7 @@ from kafka08.protocol.schemas import (
     OffsetsRequest,
     OffsetsTopic,
 )
-from kafka08.runtime import Runtime, SocketConnector, TaskHandle
+from kafka08.runtime import Runtime, SocketConnector, Tasks
 
 logger = logging.getLogger("kafka.controller.KafkaController")
 
@@ -75,13 +75,13 @@ class ReplicaLogEnds:
         time: int,
         answered: Callable[[int, Ends], None],
     ) -> None:
-        self._runtime = runtime
         self._fetch = fetch
         self._time = time
         self._answered = answered
         self._number = 0
         self._asked: dict[TopicPartition, int] = {}  # the number of the last call
-        self._tasks: dict[tuple[int, int], TaskHandle] = {}  # by number and broker id
+        self._tasks = Tasks(runtime)
+        self.join = self._tasks.join
 
     def ask(self, replicas: Mapping[TopicPartition, Sequence[Broker]]) -> None:
         """Ask the brokers that host a partition's live replicas. Does not wait."""
@@ -99,14 +99,12 @@ class ReplicaLogEnds:
                 for tp, end in self._fetch(broker, wanted[broker], self._time).items():
                     ends[tp][broker.id] = end
             finally:
-                self._tasks.pop((number, broker.id), None)
                 waiting.discard(broker)
                 if not waiting:
                     self._answered(number, ends)
 
         for broker in wanted:
-            task = self._runtime.spawn(f"log-ends-of-{broker.id}", work, broker)
-            self._tasks[number, broker.id] = task
+            self._tasks.begin(f"log-ends-of-{broker.id}", work, broker)
 
     def latest(self, number: int, ends: Ends) -> Ends:
         """The answers about partitions that were not asked about again since."""
@@ -114,10 +112,3 @@ class ReplicaLogEnds:
         for tp in found:
             del self._asked[tp]
         return found
-
-    def join(self, timeout: float) -> None:
-        """Wait for the tasks, which end by themselves, for at most ``timeout`` seconds."""
-        clock = self._runtime.clock
-        deadline = clock.monotonic() + timeout
-        for task in list(self._tasks.values()):
-            task.join(max(deadline - clock.monotonic(), 0))

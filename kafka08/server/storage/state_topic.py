@@ -21,7 +21,7 @@ from kafka08.errors import (
 )
 from kafka08.log.disk import is_shortage
 from kafka08.log.log import Log
-from kafka08.runtime import Runtime, TaskHandle
+from kafka08.runtime import Runtime, Tasks
 from kafka08.server.storage.replica_manager import ReplicaManager
 
 logger = logging.getLogger("kafka.server.OffsetManager")
@@ -64,7 +64,7 @@ class StateTopic:
         self._forget = forget
         # Partitions being loaded, each with the leader epoch the load belongs to.
         self.loading: dict[int, int] = {}
-        self._loads: dict[tuple[int, int], TaskHandle] = {}  # by partition and leader epoch
+        self._loads = Tasks(runtime)
         self._stopping = runtime.event()
 
     def partition_for(self, id_: str) -> TopicPartition:
@@ -92,9 +92,8 @@ class StateTopic:
         self._forget(number)
         if leads:
             epoch = self.loading[number] = partition.leader_epoch
-            self._loads[number, epoch] = self._runtime.spawn(
-                f"{self.name.strip('_')}-load-{number}", self._load, partition, epoch
-            )
+            name = f"{self.name.strip('_')}-load-{number}"
+            self._loads.begin(name, self._load, partition, epoch)
         else:
             self.loading.pop(number, None)
 
@@ -108,7 +107,6 @@ class StateTopic:
         except Exception:
             logger.exception("Error in loading %s", key)
         finally:
-            self._loads.pop((number, epoch), None)
             if self.loading.get(number) == epoch:
                 del self.loading[number]
 
@@ -154,5 +152,4 @@ class StateTopic:
     def stop(self) -> None:
         """Stop loading."""
         self._stopping.set()
-        for task in list(self._loads.values()):
-            task.join()
+        self._loads.join()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from kafka08.common import TopicPartition
 from kafka08.errors import NO_ERROR, LaterCode
-from kafka08.runtime import Runtime
+from kafka08.runtime import Runtime, Tasks
 from kafka08.server.storage.replica_manager import ReplicaManager
 from kafka08.server.transactions.records import NO_EPOCH, Transaction
 from kafka08.server.transactions.states import (
@@ -66,8 +66,14 @@ class TransactionCoordinator:
         self._runtime = runtime
         self._new_id = new_id
         self._write_markers = write_markers
+        self._tasks = Tasks(runtime)
         self.unfinished: set[str] = set()
         self.store = TransactionStore(config, runtime, replicas, self._taken_over)
+
+    def stop(self, timeout: float) -> None:
+        """Let go of all ids, and wait for at most ``timeout`` seconds for what is under way."""
+        self.store.stop()
+        self._tasks.join(timeout)
 
     # Requests
 
@@ -248,14 +254,14 @@ class TransactionCoordinator:
         new = current._replace(state=state, update_ms=self._runtime.clock.millis())
         code = self.store.write(led, entry, new)
         if not code:
-            self._runtime.spawn(f"end-of-{new.id}", self._complete, led, entry)
+            self._tasks.begin(f"end-of-{new.id}", self._complete, led, entry)
         return code
 
     def _taken_over(self, led: Led) -> None:
         """Go on where the former coordinator has ended."""
         for entry in led.entries.values():
             if entry.current.state in PREPARED:
-                self._runtime.spawn(f"end-of-{entry.current.id}", self._complete, led, entry)
+                self._tasks.begin(f"end-of-{entry.current.id}", self._complete, led, entry)
 
     def _complete(self, led: Led, entry: Entry) -> None:
         """Write the markers of a decided transaction, and then that they are written."""
@@ -287,7 +293,7 @@ class TransactionCoordinator:
         rises, so that nothing that these still send counts."""
         for led, entry in self.store.all():
             if self._is_late(entry):
-                self._runtime.spawn(f"late-{entry.current.id}", self._abort_late, led, entry)
+                self._tasks.begin(f"late-{entry.current.id}", self._abort_late, led, entry)
 
     def _is_late(self, entry: Entry) -> bool:
         current = entry.current

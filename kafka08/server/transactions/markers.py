@@ -27,7 +27,7 @@ from kafka08.protocol.transaction_schemas import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from kafka08.runtime import Event, Runtime
+from kafka08.runtime import Event, Runtime, Tasks
 from kafka08.server.transactions.peers import Peers
 from kafka08.server.transactions.records import Transaction
 from kafka08.server.transactions.states import PREPARE_COMMIT
@@ -74,6 +74,8 @@ class MarkerWriter:
         self._write_here = write
         self._queues: dict[int, list[_Waiting]] = {}
         self._senders: Counter[int] = Counter()
+        self._tasks = Tasks(runtime)
+        self.join = self._tasks.join
         self._left: list[set[TopicPartition]] = []
 
     def write(self, ended: Transaction, led: Led) -> None:
@@ -124,7 +126,7 @@ class MarkerWriter:
         self._queues.setdefault(leader.id, []).append(waiting)
         if self._senders[leader.id] < _MOST_SENDERS:
             self._senders[leader.id] += 1
-            self._runtime.spawn(f"markers-to-{leader.id}", self._drain, leader)
+            self._tasks.begin(f"markers-to-{leader.id}", self._drain, leader)
 
     def _drain(self, leader: Broker) -> None:
         """Send what waits for a broker, until nothing does."""

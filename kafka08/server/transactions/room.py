@@ -37,6 +37,7 @@ from zk.client import ZkClient
 
 # The coordinator aborts a transaction before it is that late.
 _LATE_BUFFER_MS = 5 * 60 * 1000
+_STOP_S = 5.0
 
 
 class Transactions(Room):
@@ -109,5 +110,6 @@ class Transactions(Room):
         yield Part("transactions", stop=self._stop)
 
     def _stop(self) -> None:
-        self.coordinator.store.stop()
         self._peers.close()
+        self.coordinator.stop(_STOP_S)
+        self._writer.join(_STOP_S)

@@ -109,7 +109,6 @@ class TransactionStore:
             runtime, replicas, TRANSACTIONS_TOPIC, count, self._loader, self._forget
         )
         self.leadership_changed = self._topic.leadership_changed
-        self.stop = self._topic.stop
         self.partition_for = self._topic.partition_for
 
     def partitions_deleted(self, deleted: Set[TopicPartition]) -> None:
@@ -205,6 +204,12 @@ class TransactionStore:
         return _CODES.get(code, -1)
 
     # Leadership
+
+    def stop(self) -> None:
+        """Stop loading, and lead none any more."""
+        self._topic.stop()
+        for number in list(self._led):
+            self._forget(number)
 
     def _forget(self, number: int) -> None:
         led = self._led.pop(number, None)
