@@ -267,7 +267,7 @@ class Partition:
         """Below it all transactions have ended; the high watermark without a log."""
         if self.log is None:
             return self.high_watermark
-        return self.log.stable_offset(self.high_watermark)
+        return self.log.producers.stable_offset(self.high_watermark, self.log.first_offset)
 
     def _move_hw(self, offset: int) -> None:
         self.high_watermark = offset

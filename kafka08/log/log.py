@@ -26,6 +26,7 @@ from kafka08.errors import (
     UnknownError,
 )
 from kafka08.log import numbering
+from kafka08.log.aborted import AbortedTransactions
 from kafka08.log.directory import (
     parse_log_name,
     remove_directory,
@@ -121,9 +122,7 @@ class Log:
         self.epochs = LeaderEpochs(self.directory, loaded.segments, self.log_end_offset, known)
         self.producers = ProducerStateManager(self.directory)
         self.producers.load(loaded.segments, self.recovery_point, now, clean=clean_shutdown)
-        has_producers = bool(self.producers.states or self.producers.snapshots)
-        # Whether there may be aborted transactions, which few logs have.
-        self._has_aborted = has_producers and any(s.aborted.exists for s in loaded.segments)
+        self.aborted = AbortedTransactions(self.files, has_producers=self.producers.has_any)
         self.tail_readers = TailReaders(self.log_end_offset)
         self._fresh = Freshness(self.log_end_offset, now)
         # Base of the first segment cut since the last flush: its old end may come back until it is
@@ -281,8 +280,8 @@ class Log:
         position = active.size
         if numbered.found.magic == BATCH:
             self.epochs.appended(data, one_epoch=one_epoch)
-        if aborted:
-            self._note_aborted(active, aborted)
+        if aborted and self.aborted.note(aborted):
+            self._sync_again(active)
         try:
             made_file = active.append(
                 self.log_end_offset,
@@ -295,19 +294,11 @@ class Log:
         except OSError:
             self._sync_again(active)  # the part of the set that was written has been cut again
             if aborted:
-                active.aborted.truncate_to(self.log_end_offset)
+                self.aborted.take_back(self.log_end_offset)
             raise
         if made_file:
             self._sync_again(active)  # for its time index
         return position
-
-    def _note_aborted(self, active: LogSegment, aborted: Sequence[AbortedTransaction]) -> None:
-        """Raises OSError."""
-        self._has_aborted = True
-        had_file = active.aborted.exists
-        active.aborted.append(aborted)
-        if not had_file:
-            self._sync_again(active)
 
     def _move_end(self, found: Appended, batches: Sequence[ProducerRow], now: int) -> None:
         """The log ends after a set that was written at its end. Raises SyncError."""
@@ -415,36 +406,6 @@ class Log:
             if found is not None:
                 return found
         return _nothing(segments[-1])  # all messages from the offset on were compacted away
-
-    def stable_offset(self, high_watermark: int) -> int:
-        """The last stable offset: at most the high watermark, and not behind an open transaction,
-        but for what was deleted of it."""
-        stable = self.producers.stable_offset(high_watermark)
-        if stable < high_watermark:
-            stable = min(max(stable, self.first_offset), high_watermark)
-        return stable
-
-    def aborted_in(self, stored: FileSlice, first: int) -> list[AbortedTransaction]:
-        """The aborted transactions with messages in a slice, from the offset ``first`` on, and
-        perhaps some that begin soon behind it. Raises OSError."""
-        if not self._has_aborted:
-            return []
-        number = self.files.index_of(stored.base_offset)
-        until = self.files.list[number].index.offset_behind(stored.end)
-        if until is None:
-            until = (*self.files.bases[number + 1 : number + 2], self.log_end_offset)[0]
-        return self.aborted_between(first, until)
-
-    def aborted_between(self, first: int, until: int) -> list[AbortedTransaction]:
-        """The aborted transactions with messages from the offset ``first`` to below ``until``, in
-        the order of their markers. Raises OSError."""
-        found: list[AbortedTransaction] = []
-        for number in range(max(self.files.index_of(first), 0), len(self.files.list)):
-            some, is_complete = self.files.list[number].aborted.between(first, until)
-            found += some
-            if is_complete:
-                break
-        return found
 
     def is_fresh(self, offset: int) -> bool:
         """Whether all data from ``offset`` on was appended recently."""
@@ -622,8 +583,8 @@ class Log:
         """Trim indexes and close the files; the caller has flushed. The next start does scheduled
         deletions. Raises OSError."""
         self.producers.close(self.log_end_offset)
+        self.aborted.save()
         for segment in self.files.list:
-            segment.aborted.save()
             segment.close()
 
     def delete(self) -> None:

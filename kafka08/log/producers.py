@@ -219,17 +219,24 @@ class ProducerStateManager:
                     found.append(_aborted(done, open_))
         return found
 
+    @property
+    def has_any(self) -> bool:
+        """Whether there are producers, or there were when a snapshot was taken."""
+        return bool(self.states or self.snapshots)
+
     # Transactions
 
-    def stable_offset(self, high_watermark: int) -> int:
-        """Below it all transactions have ended, and their markers are committed."""
+    def stable_offset(self, high_watermark: int, start: int = 0) -> int:
+        """The last stable offset: at most the high watermark, and not behind a transaction that is
+        open or whose marker is not committed, but for what was deleted of it: the log begins at
+        ``start`` for consumers."""
         stable = high_watermark
         if self.states.open:
             stable = min(stable, next(iter(self.states.open.values())))
         for first, last in self.uncommitted:
             if last >= high_watermark:
                 stable = min(stable, first)
-        return stable
+        return min(max(stable, start), high_watermark)
 
     def open_since(self) -> int | None:
         """When a producer with an open transaction was last heard of, the one that has been silent

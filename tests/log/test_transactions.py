@@ -94,11 +94,11 @@ def test_what_is_aborted(tmp_path: Path) -> None:
     end(log, 7, ABORT)  # 7
     first, second, third = (7, 0, 2, 1), (9, 3, 5, 6), (7, 6, 7, 8)
     assert aborted(log) == [first, second, third]
-    assert log.aborted_between(0, 1) == [first]
-    assert log.aborted_between(0, 4) == [first, second]
-    assert log.aborted_between(0, 8) == log.aborted_between(2, 8) == [first, second, third]
-    assert log.aborted_between(3, 4) == log.aborted_between(5, 6) == [second]
-    assert log.aborted_between(8, 9) == []
+    assert log.aborted.between(0, 1) == [first]
+    assert log.aborted.between(0, 4) == [first, second]
+    assert log.aborted.between(0, 8) == log.aborted.between(2, 8) == [first, second, third]
+    assert log.aborted.between(3, 4) == log.aborted.between(5, 6) == [second]
+    assert log.aborted.between(8, 9) == []
 
 
 @pytest.mark.scenario("transactions-13")
@@ -275,7 +275,8 @@ def test_records_of_an_open_transaction_that_are_deleted_hold_nothing_back(tmp_p
         write(log, 7, sequence)
     append(log, "after")
     log.delete_records(2)
-    assert [log.stable_offset(hw) for hw in (1, 2, 3, 4)] == [1, 2, 2, 2]
+    start = log.first_offset
+    assert [log.producers.stable_offset(hw, start) for hw in (1, 2, 3, 4)] == [1, 2, 2, 2]
     assert log.producers.stable_offset(4) == 0
 
 

@@ -440,7 +440,7 @@ class LogCleaner:
             max_message_bytes=log.config.max_message_bytes,
             producer_ends=log.producers.states.last_offsets,
             producer_epochs=log.producers.states.epochs_alone,
-            aborted=[each[:3] for each in log.aborted_between(0, found.end_offset)],
+            aborted=[each[:3] for each in log.aborted.between(0, found.end_offset)],
             rate=config.log_cleaner_io_max_bytes_per_second,
             throttle_fd=self._throttle.fd,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from kafka08.log.directory import unlink_if_there
 
@@ -16,6 +17,18 @@ DELETED_SUFFIX = ".deleted"
 REBUILT_SUFFIX = ".rebuilt"
 REBUILT_INDEX_SUFFIX = ".rebuilt-index"
 SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)
+
+
+def mark_deleted(paths: Iterable[str]) -> list[str]:
+    """Give these files the suffix .deleted; returns the new paths of those there were."""
+    renamed = []
+    for path in paths:
+        try:
+            os.replace(path, path + DELETED_SUFFIX)
+        except FileNotFoundError:
+            continue
+        renamed.append(path + DELETED_SUFFIX)
+    return renamed
 
 
 def rebuilt_paths(log_path: str) -> tuple[str, str]:

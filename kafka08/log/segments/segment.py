@@ -13,14 +13,7 @@ from kafka08.errors import KafkaError
 from kafka08.log.segments import integrity
 from kafka08.log.segments.file_slice import FileSlice, SegmentFile
 from kafka08.log.segments.index import MAX_RELATIVE_OFFSET, OffsetIndex
-from kafka08.log.segments.names import (
-    DELETED_SUFFIX,
-    LOG_SUFFIX,
-    SUFFIXES,
-    TRANSACTION_INDEX_SUFFIX,
-    rebuilt_paths,
-    remove_rebuilt,
-)
+from kafka08.log.segments.names import SUFFIXES, mark_deleted, rebuilt_paths, remove_rebuilt
 from kafka08.log.segments.time_index import NO_TIME, MessageTime, TimeIndex
 from kafka08.log.segments.transaction_index import TransactionIndex
 from kafka08.message.batch import RECORDS_AT
@@ -94,8 +87,7 @@ class LogSegment:
     def aborted(self) -> TransactionIndex:
         """The transactions that markers of this segment abort."""
         if self._aborted is None:
-            stem = self.path[: -len(LOG_SUFFIX)]
-            self._aborted = TransactionIndex(stem + TRANSACTION_INDEX_SUFFIX)
+            self._aborted = TransactionIndex.beside(self.path)
         return self._aborted
 
     # Write
@@ -322,8 +314,7 @@ class LogSegment:
         file also writes the pages of its map."""
         files = [self.file]
         paths = [self.index.path]  # one without entries too: a cut may have removed them
-        paths += [self.time_index.path] if self.time_index.exists else []
-        paths += [self.aborted.path] if self.aborted.exists else []
+        paths += [each.path for each in (self.time_index, self.aborted) if each.exists]
         for path in paths:
             try:
                 files.append(SegmentFile.open(path))
@@ -383,15 +374,8 @@ class LogSegment:
         self.release()
         integrity.remove(self.path)
         self.rebuilt = None
-        renamed = []
         others = (self.time_index.path, self.aborted.path, *rebuilt_paths(self.path))
-        for path in (self.path, self.index.path, *filter(os.path.exists, others)):
-            try:
-                os.replace(path, path + DELETED_SUFFIX)
-            except FileNotFoundError:
-                continue
-            renamed.append(path + DELETED_SUFFIX)
-        return renamed
+        return mark_deleted((self.path, self.index.path, *filter(os.path.exists, others)))
 
     def drop_rebuilt(self) -> None:
         """Remove the rebuilt entries; slices in flight stay readable."""

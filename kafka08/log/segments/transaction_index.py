@@ -21,6 +21,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from kafka08.log.disk import is_shortage, write_all
+from kafka08.log.segments.names import LOG_SUFFIX, TRANSACTION_INDEX_SUFFIX
 
 logger = logging.getLogger("kafka.log.TransactionIndex")
 
@@ -51,6 +52,11 @@ class TransactionIndex:
         self._saved = 0  # as many entries are in the file
         self._entries: list[AbortedTransaction] | None = None if self.exists else []
 
+    @classmethod
+    def beside(cls, log_path: str) -> TransactionIndex:
+        """Of the segment whose log is at ``log_path``."""
+        return cls(log_path[: -len(LOG_SUFFIX)] + TRANSACTION_INDEX_SUFFIX)
+
     @property
     def entries(self) -> list[AbortedTransaction]:
         """Raises OSError, and ValueError for a file that is not such an index."""
@@ -59,6 +65,11 @@ class TransactionIndex:
                 self._entries = _decoded(file.read())
             self._saved = len(self._entries)
         return self._entries
+
+    @property
+    def may_have_any(self) -> bool:
+        """Without reading the file."""
+        return self.exists or bool(self._entries)
 
     def append(self, found: Sequence[AbortedTransaction]) -> None:
         """Add entries. Raises OSError, and the index does not change."""

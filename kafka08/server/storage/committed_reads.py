@@ -76,7 +76,7 @@ def _first(stored: FileSlice) -> list[_Batch]:
 def _aborted(log: Log, batches: Sequence[_Batch]) -> list[_Batch]:
     if not batches:
         return []
-    found = log.aborted_between(batches[0].base_offset, batches[-1].last_offset + 1)
+    found = log.aborted.between(batches[0].base_offset, batches[-1].last_offset + 1)
     ranges: dict[int, list[tuple[int, int]]] = {}
     for each in found:
         ranges.setdefault(each.producer_id, []).append((each.first_offset, each.last_offset))

@@ -157,7 +157,8 @@ class Fetch:
         if not len(data):
             return []
         try:
-            found = partition.any_log().aborted_in(data, offset)
+            log = partition.any_log()
+            found = log.aborted.in_slice(data, offset, log.log_end_offset)
         except OSError as error:
             raise self._replicas.disk_error(partition, error) from error
         return [AbortedTransaction(each.producer_id, each.first_offset) for each in found]

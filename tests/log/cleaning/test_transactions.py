@@ -55,7 +55,7 @@ def compact(log: Log, *, below: int = 0, segment_bytes: int = 1 << 20) -> None:
         max_message_bytes=1 << 20,
         producer_ends=states.last_offsets,
         producer_epochs=states.epochs_alone,
-        aborted=[each[:3] for each in log.aborted_between(0, log.log_end_offset)],
+        aborted=[each[:3] for each in log.aborted.between(0, log.log_end_offset)],
     )
     done: list[CleanedGroup] = []
     clean(job, lambda line: None, done.append, Throttler(float("inf"), -1))
@@ -103,7 +103,7 @@ def test_aborted_messages_go_and_supersede_none(tmp_path: Path, codec: int) -> N
         (0, "a", "committed"), (1, "commit", None), (3, "b", "committed"), (5, "abort", None),
         (6, "commit", None), (7, "c", "committed"), (8, "commit", None),
     ]  # fmt: skip
-    assert not log.aborted_between(0, 9)
+    assert not log.aborted.between(0, 9)
 
 
 @pytest.mark.scenario("transactions-35")
@@ -220,7 +220,7 @@ def committed(log: Log) -> dict[str, str]:
     for segment in log.segments:
         data = Path(segment.path).read_bytes()
         waiting = sorted(
-            log.aborted_between(segment.base_offset, log.log_end_offset),
+            log.aborted.between(segment.base_offset, log.log_end_offset),
             key=lambda each: -each.first_offset,
         )
         out: set[int] = set()

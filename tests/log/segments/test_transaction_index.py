@@ -17,7 +17,7 @@ from kafka08.log.segments.transaction_index import (
 )
 from tests.log.support import no_space
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "transactions-vectors.json"
+GOLDEN = Path(__file__).parents[2] / "golden" / "transactions-vectors.json"
 STORED = [
     disk for name, disk in json.loads(GOLDEN.read_text())["disk"].items() if "txnindex" in name
 ]
