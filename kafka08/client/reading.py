@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from functools import partial
 
 from kafka08.client import requests
+from kafka08.client.committed import without_aborted
 from kafka08.client.requests import Call, Response
 from kafka08.common import TopicPartition
 from kafka08.errors import KafkaError, raise_for_code
-from kafka08.message.committed import without_aborted
 from kafka08.message.entry import BytesLike
 from kafka08.message.sets import next_offset
 from kafka08.protocol import schemas

@@ -319,15 +319,15 @@ class Channel:
             raise ConnectionRefusedError(f"port {self.port}")
         self.connected = True
 
-    def call(self, request: Any) -> Any:
+    def call(self, request: Any, version: int | None = None) -> Any:
         self._cluster.called.append((self.client_id, request))
         self.connected = True
         return self._cluster.answer(self.port, request)
 
-    def abort(self) -> None: ...
-
     def close(self) -> None:
         self.connected = False
+
+    abort = close
 
     def __enter__(self) -> Channel:
         return self

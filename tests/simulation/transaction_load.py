@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from kafka08.client.committed import without_aborted
 from kafka08.errors import NO_ERROR, LaterCode
 from kafka08.message.batch import TRANSACTIONAL
-from kafka08.message.committed import without_aborted
 from kafka08.message.record_sets import Sender, encode_records
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages

@@ -114,6 +114,28 @@ class TransactionRig(Rig):
         found = self.ask(t.DescribeTransactionsRequest([id_]), 0).transactions[0]
         return str(found.state) if not found.error else f"error {found.error}"
 
+    def add_offsets(self, producer: Producer, group: str = "g") -> int:
+        return int(self.ask(t.AddOffsetsToTxnRequest("id", *producer, group), 3).error)
+
+    def commit_offset(self, producer: Producer, offset: int, **fields: Any) -> int:
+        """In the transaction."""
+        number = fields.pop("number", 0)
+        topics = [t.TxnOffsetCommitTopic("t", [t.TxnOffsetCommitPartition(number, offset, "m")])]
+        request = t.TxnOffsetCommitRequest("id", "g", *producer, topics, **fields)
+        return int(self.ask(request, 3).topics[0].partitions[0].error)
+
+    def commit_outside(self, offset: int) -> None:
+        topics = [s.OffsetCommitTopic("t", [s.OffsetCommitPartition(0, offset, "")])]
+        answer = self.ask(s.OffsetCommitRequest("g", topics), 7)
+        assert answer.topics[0].partitions[0].error == NO_ERROR
+
+    def offset(self, *, stable: bool = False) -> tuple[int, int]:
+        """What the group has committed, and the error code."""
+        asked = [s.OffsetFetchTopic("t", [0])]
+        request = s.OffsetFetchRequest("g", asked, require_stable=stable)
+        found = self.ask(request, 7).topics[0].partitions[0]
+        return found.offset, found.error
+
     # Those of readers
 
     def read(self, number: int, offset: int = 0, *, committed: bool = True) -> list[str]:

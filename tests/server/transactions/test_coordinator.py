@@ -139,29 +139,6 @@ def test_an_end_that_is_sent_twice(rig: TransactionRig) -> None:
     assert rig.log(0).log_end_offset == 2  # one marker
 
 
-@pytest.mark.scenario("transactions-13", "transactions-14")
-def test_a_write_without_its_partition_is_refused(rig: TransactionRig) -> None:
-    producer = rig.begin()
-    assert rig.write(producer, 0, "a") == STATE
-    rig.add(producer, 1)
-    assert rig.write(producer, 0, "a") == STATE
-    assert rig.write(producer, 1, "a", id_=None) == 53
-    assert rig.write(producer, 1, "a", id_="another") == MAPPING
-    assert rig.write(Producer(producer.id, 5), 1, "a") == LaterCode.INVALID_PRODUCER_EPOCH
-    assert rig.write(producer, 1, "a") == 0
-    rig.end(producer, commit=False)
-    rig.run_tasks()
-    assert rig.write(producer, 1, "late", sequence=1) == STATE
-    assert rig.end_offset(1) == rig.end_offset(1, committed=False)
-
-
-def test_without_verification_a_write_begins_its_transaction(tmp_path: Path) -> None:
-    rig = TransactionRig(tmp_path, transaction_partition_verification_enable=False)
-    producer = rig.begin()
-    assert rig.write(producer, 0, "a") == 0
-    rig.close()
-
-
 @pytest.mark.scenario("transactions-15")
 def test_one_partition_that_does_not_exist_refuses_all(rig: TransactionRig) -> None:
     producer = rig.begin()
@@ -183,41 +160,6 @@ def test_ids_that_nobody_knows(rig: TransactionRig) -> None:
     assert rig.init("")[0] == rig.add(producer, 0, id_="") == LaterCode.INVALID_REQUEST
 
 
-@pytest.mark.scenario("transactions-17", "transactions-18")
-def test_another_broker_takes_over_what_is_decided(rig: TransactionRig) -> None:
-    producer = rig.begin()
-    rig.add(producer, 0)
-    rig.write(producer, 0, "a")
-    assert rig.end(producer, commit=True) == 0  # the marker is still to be written
-    assert rig.read(0) == []
-    rig.follow(TRANSACTIONS_TOPIC, 0)
-    assert rig.state() == "error 16"
-    rig.run_tasks()
-    assert rig.read(0) == []  # the former coordinator writes nothing any more
-    rig.lead(TRANSACTIONS_TOPIC, 0)
-    assert rig.state() == "error 14"
-    rig.run_tasks()
-    assert rig.state() == "CompleteCommit" and rig.read(0) == ["a"]
-
-
-@pytest.mark.scenario("transactions-16")
-def test_another_broker_takes_over_what_is_open(rig: TransactionRig) -> None:
-    producer = rig.begin()
-    rig.add(producer, 0)
-    rig.write(producer, 0, "a")
-    rig.follow(TRANSACTIONS_TOPIC, 0)
-    assert rig.add(producer, 1) == rig.end(producer, commit=True) == 16
-    assert rig.init()[0] == 16
-    rig.lead(TRANSACTIONS_TOPIC, 0)
-    assert rig.add(producer, 1) == 14
-    rig.run_tasks()
-    assert rig.add(producer, 1) == 0
-    assert rig.write(producer, 1, "b") == 0
-    assert rig.end(producer, commit=True) == 0
-    rig.run_tasks()
-    assert (rig.read(0), rig.read(1)) == (["a"], ["b"])
-
-
 @pytest.mark.scenario("transactions-47")
 def test_an_epoch_that_is_used_up_brings_another_id(rig: TransactionRig) -> None:
     producer = rig.begin()
@@ -231,25 +173,6 @@ def test_an_epoch_that_is_used_up_brings_another_id(rig: TransactionRig) -> None
     assert other.id != producer.id and other.epoch == 0
     assert rig.add(last, 0) == MAPPING
     assert rig.add(other, 0) == 0
-
-
-@pytest.mark.scenario("transactions-46")
-def test_ids_that_are_not_used_are_forgotten(rig: TransactionRig) -> None:
-    week = 7 * 86_400
-    producer = rig.begin()
-    busy = rig.begin("busy")
-    rig.add(busy, 0, id_="busy")
-    rig.clock.advance(week - 1)
-    rig.coordinator.expire()
-    assert rig.state() == "Empty"
-    rig.clock.advance(1)
-    rig.coordinator.expire()
-    assert (rig.state(), rig.state("busy")) == ("error 105", "Ongoing")
-    assert rig.add(producer, 0) == MAPPING
-    rig.follow(TRANSACTIONS_TOPIC, 0)
-    rig.lead(TRANSACTIONS_TOPIC, 0)
-    rig.run_tasks()
-    assert (rig.state(), rig.state("busy")) == ("error 105", "Ongoing")
 
 
 def test_lists(rig: TransactionRig) -> None:
@@ -271,19 +194,3 @@ def test_lists(rig: TransactionRig) -> None:
     assert (found[0].timeout_ms, found[0].producer_id) == (60_000, two.id)
     assert found[0].start_ms == rig.clock.millis() - 10_000
     assert found[1].error == 105
-
-
-def test_the_producers_of_a_partition(rig: TransactionRig) -> None:
-    producer = rig.begin()
-    rig.add(producer, 0)
-    rig.write(producer, 0, "a", "b")
-    topics = [t.ProducersTopic("t", [0, 9])]
-    found, missing = rig.ask(t.DescribeProducersRequest(topics), 0).topics[0].partitions
-    assert found.error == 0 and missing.error == 3
-    (active,) = found.producers
-    assert active[:3] == (producer.id, producer.epoch, 1)
-    assert (active.coordinator_epoch, active.transaction_start) == (-1, 0)
-    rig.end(producer, commit=True)
-    rig.run_tasks()
-    (active,) = rig.ask(t.DescribeProducersRequest(topics), 0).topics[0].partitions[0].producers
-    assert (active.coordinator_epoch, active.transaction_start) == (0, -1)

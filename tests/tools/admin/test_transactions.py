@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,26 +23,20 @@ _MINUTE_S = 60.0
 T0 = ("--topic", "t", "--partition", "0")
 
 
-class OneBroker:
+@contextmanager
+def admin_of(rig: TransactionRig) -> Iterator[Any]:
     """An AdminClient of the rig's broker."""
+    own = rig.config.broker_id
 
-    def __init__(self, rig: TransactionRig) -> None:
-        self._rig = rig
+    def metadata() -> Any:
+        known = rig.ask(MetadataRequest([]), 0)
+        return known._replace(brokers=[each for each in known.brokers if each.node_id == own])
 
-    def __enter__(self) -> OneBroker:
-        return self
+    def call(request: Any, broker: str) -> Any:
+        assert broker == str(own)
+        return rig.ask(request, _VERSIONS[api_of(request)[0]])
 
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def metadata(self) -> Any:
-        known = self._rig.ask(MetadataRequest([]), 0)
-        own = [each for each in known.brokers if each.node_id == self._rig.config.broker_id]
-        return known._replace(brokers=own)
-
-    def call(self, request: Any, broker: str) -> Any:
-        assert broker == str(self._rig.config.broker_id)
-        return self._rig.ask(request, _VERSIONS[api_of(request)[0]])
+    yield SimpleNamespace(metadata=metadata, call=call)
 
 
 class Transactions(Command):
@@ -60,7 +56,7 @@ def tool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Transactions]:
     rig = TransactionRig(tmp_path)
-    monkeypatch.setattr(brokers, "AdminClient", lambda *_, **__: OneBroker(rig))
+    monkeypatch.setattr(brokers, "AdminClient", lambda *_, **__: admin_of(rig))
     monkeypatch.setattr(transactions, "_now", rig.clock.millis)
     yield Transactions(rig, capsys)
     rig.close()

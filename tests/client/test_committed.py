@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka08.message.committed import without_aborted
+from kafka08.client.committed import without_aborted
 from kafka08.message.markers import ABORT, COMMIT, encode_marker
 from kafka08.message.sets import encode_set, iter_messages
 from tests.message.batches import batch, simple
