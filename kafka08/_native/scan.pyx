@@ -322,7 +322,7 @@ def message_times(buffer, int64_t position, int64_t stop):
 
 
 cdef (int32_t, int32_t) part_of(const uint8_t *at, int64_t reach) noexcept nogil:
-    """What a batch is in a transaction, and a marker's coordinator epoch, else -1."""
+    """The part of a batch in a transaction, and a marker's coordinator epoch, else -1."""
     cdef const uint8_t *record = at + RECORDS_AT
     cdef int32_t kind
     if not at[BATCH_CODEC_AT] & CONTROL:

@@ -1,4 +1,4 @@
-"""What readers of committed transactions leave out of stored entries.
+"""The batches that readers of committed transactions leave out of stored entries.
 
 A broker names the aborted transactions that the bytes it sends may hold: producers, and where each
 transaction begins. It ends with the producer's next marker.

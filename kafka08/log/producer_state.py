@@ -46,8 +46,8 @@ NONE: Final = -1
 
 
 class Origin(IntEnum):
-    """Who appends a producer's batch to a leader's log: a client, whose sequences are checked, or a
-    coordinator, which has made the batch itself."""
+    """The one that appends a producer's batch to a leader's log: a client, whose sequences are
+    checked, or a coordinator, which has made the batch itself."""
 
     CLIENT = 0
     COORDINATOR = 1

@@ -5,8 +5,8 @@ segments.
 before a segment begins at that offset, and at a clean stop. The state at any other offset comes
 from the newest snapshot below it and the headers of the batches behind that. A log that such
 producers have never written to has no snapshots. Once it has one, each new segment gets one, and a
-start on a full disk may leave it out. What is read again also makes the segments' indexes of
-aborted transactions again.
+start on a full disk may leave it out. Batches that are read again make the
+segments' indexes of aborted transactions again, too.
 
 Threads: as ``Log``, whose lock is held while snapshots are removed, and by ``open_for_sync``, which
 may run on any thread. Mirrors the files of kafka.log.ProducerStateManager.

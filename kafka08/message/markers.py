@@ -13,7 +13,7 @@ from typing import Final
 
 from kafka08.message.batch import CONTROL, TRANSACTIONAL, Batch, encode_batch
 
-# What a batch is in its producer's transaction.
+# The part of a batch in its producer's transaction.
 NO_TRANSACTION: Final = 0
 IN_TRANSACTION: Final = 1
 ABORT: Final = 2

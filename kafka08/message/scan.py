@@ -294,7 +294,7 @@ def producer_batches(buffer: BytesLike, position: int, stop: int) -> list[Produc
 
 
 def _part_of(view: memoryview, start: int, stop: int) -> tuple[int, int]:
-    """What a batch is in a transaction, and a marker's coordinator epoch, else -1."""
+    """The part of a batch in a transaction, and a marker's coordinator epoch, else -1."""
     attributes = view[start + BATCH_CODEC_AT]
     if attributes & CONTROL:
         return marker_of(view[start + RECORDS_AT : min(_after(view, start), stop)])

@@ -438,7 +438,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity, ListenerSettings):
     log_message_downconversion_isolation_level: str = dotted(
         READ_UNCOMMITTED,
         kind=one_of(*ISOLATION_LEVELS),
-        doc="Not in 0.8.2.2. What consumers before 0.11, such as those of 0.8, get of "
+        doc="Not in 0.8.2.2. The messages that consumers before 0.11, such as those of 0.8, get of "
         "transactions. `read_uncommitted`: all messages, as in Kafka. `read_committed`: none of "
         "open and aborted transactions, as later consumers may choose for themselves.",
     )

@@ -1,4 +1,4 @@
-"""What readers of committed transactions are shown."""
+"""Readers of committed transactions are shown no batch of an aborted one."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def test_a_follower_knows_what_the_leader_knows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("lost", ["nothing", "snapshots", "last snapshot", "indexes"])
 def test_a_restart(tmp_path: Path, clean: bool, lost: str) -> None:
-    """What is lost after a crash is made again; after a clean stop all but the indexes."""
+    """All that is lost in a crash is made again; after a clean stop all but the indexes."""
     log = open_log(tmp_path)
     history(log)
     expected = facts(log)

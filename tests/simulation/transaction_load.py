@@ -90,7 +90,7 @@ class Teller(WireClient):
             raise
 
     def _register(self) -> None:
-        """What a former producer has open is aborted then; so is what this one has lost."""
+        """A transaction of a former producer is aborted then; so is one that this one has lost."""
         request = InitProducerIdRequest(self._id, _TIMEOUT_MS)
         answer = self._ask(request, _ID_VERSION)
         if answer.error == NO_ERROR:

@@ -218,7 +218,7 @@ def _clean_group(
 
 
 class Survival(NamedTuple):
-    """What decides on the messages of a pass."""
+    """The grounds for a pass to keep messages."""
 
     key_map: KeyMap
     tombstones_below: int

@@ -1,4 +1,4 @@
-"""What compaction has to know of transactions: which batches are aborted, and which markers nobody
+"""Transactions, as compaction has to know them: which batches are aborted, and which markers nobody
 needs any more.
 
 Messages of an aborted transaction go, and supersede none. A marker stays as long as batches of its

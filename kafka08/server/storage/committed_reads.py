@@ -1,4 +1,5 @@
-"""What consumers before 0.11 get of a topic that hides open and aborted transactions from them.
+"""The messages that consumers before 0.11 get of a topic that hides open and aborted transactions
+from them.
 
 They know nothing of transactions. With ``message.downconversion.isolation.level=read_committed``
 they get what is below the last stable offset, without the batches of aborted transactions. An

@@ -64,9 +64,9 @@ class ProducerVersions:
 
 
 class TransactionGate:
-    """What the first batch of a transaction in a partition has to pass. ``verify`` is called with
-    the partition's log, the transactional id, and the producer's id and epoch; it may wait, and
-    raises KafkaError. Without a coordinator no batch passes."""
+    """The check that the first batch of a transaction in a partition has to pass. ``verify`` is
+    called with the partition's log, the transactional id, and the producer's id and epoch; it may
+    wait, and raises KafkaError. Without a coordinator no batch passes."""
 
     def __init__(self) -> None:
         self.verify: Callable[[Log, str, tuple[int, int]], None] = _refuse

@@ -1,8 +1,8 @@
 """Tells partitions how transactions have ended: the coordinator's side of WriteTxnMarkers.
 
 The markers for a broker that is slow wait in a queue, and go in one request with all that wait.
-What is not written is sent again, to the leader that the partition has then, until it is written or
-the coordinator has been replaced.
+A marker that is not written is sent again, to the leader that the partition has then, until it is
+written or the coordinator has been replaced.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who may commit offsets in a transaction."""
+"""The producers that may commit offsets in a transaction."""
 
 from __future__ import annotations
 

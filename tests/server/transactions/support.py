@@ -130,7 +130,7 @@ class TransactionRig(Rig):
         assert answer.topics[0].partitions[0].error == NO_ERROR
 
     def offset(self, *, stable: bool = False) -> tuple[int, int]:
-        """What the group has committed, and the error code."""
+        """The offset that the group has committed, and the error code."""
         asked = [s.OffsetFetchTopic("t", [0])]
         request = s.OffsetFetchRequest("g", asked, require_stable=stable)
         found = self.ask(request, 7).topics[0].partitions[0]
@@ -139,7 +139,7 @@ class TransactionRig(Rig):
     # Those of readers
 
     def read(self, number: int, offset: int = 0, *, committed: bool = True) -> list[str]:
-        """What a consumer of today shows, which leaves out what is aborted."""
+        """The messages that a consumer of today shows, which leaves out what is aborted."""
         asked = [s.FetchTopic("t", [s.FetchPartition(number, offset, 1 << 20)])]
         request = s.FetchRequest(-1, 0, 1, asked, isolation_level=int(committed))
         found = self.ask(request, 11).topics[0].partitions[0]

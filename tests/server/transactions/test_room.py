@@ -1,4 +1,4 @@
-"""What a broker shows of transactions."""
+"""The metrics of transactions."""
 
 from __future__ import annotations
 
