@@ -148,7 +148,7 @@ def test_the_last_batch_of_a_producer_keeps_its_marker(tmp_path: Path) -> None:
         path.unlink()
     again = open_log(tmp_path)
     assert not again.producers.states.open
-    assert again.stable_offset(again.log_end_offset) == again.log_end_offset
+    assert again.producers.stable_offset(again.log_end_offset) == again.log_end_offset
 
 
 def test_a_producer_of_which_there_is_a_marker_alone_keeps_it(tmp_path: Path) -> None:
