@@ -48,7 +48,7 @@ class RefusedError(OSError):
 class Worker(Process):
     """Of a distributed cluster, which has the name of its group."""
 
-    def __init__(self, address: str, group: str, directory: Path) -> None:
+    def __init__(self, address: str, group: str, directory: Path, **settings: object) -> None:
         self.port = free_port()
         values: dict[str, object] = {
             "bootstrap.servers": address,
@@ -68,6 +68,7 @@ class Worker(Process):
         for name in ("config", "offset", "status"):
             values[f"{name}.storage.topic"] = f"{group}-{name}"
             values[f"{name}.storage.replication.factor"] = 1
+        values.update({key.replace("_", "."): value for key, value in settings.items()})
         main = "org.apache.kafka.connect.cli.ConnectDistributed"
         super().__init__("Connect", command(directory, main, values), directory)
 

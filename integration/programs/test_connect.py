@@ -90,3 +90,88 @@ def test_files_go_through_killed_workers_and_new_connectors(
     assert once([value for _, value in topics.read(server.address, name)]) == expected
     for each in workers:
         assert each.stop() == 143
+
+
+@pytest.mark.scenario("transactions-44")
+def test_a_source_writes_each_line_once(
+    server: Server, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    """Workers with ``exactly.once.source.support`` are killed between the transactions of a task
+    and within one. A reader of committed transactions sees the file as it is."""
+    name = f"once-{uuid.uuid4().hex[:8]}"
+    source = tmp_path / "source.txt"
+    expected: list[str] = []
+
+    def worker(number: int) -> Worker:
+        directory = tmp_path / f"worker-{number}"
+        try:
+            made = Worker(server.address, name, directory, exactly_once_source_support="enabled")
+        except builds.MissingError as error:
+            pytest.skip(str(error))
+        launch(made)
+        return made.begin()
+
+    def append(count: int) -> None:
+        lines = [f"line {len(expected) + n}" for n in range(count)]
+        with source.open("a") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        expected.extend(lines)
+
+    def lines(*, committed: bool) -> list[str]:
+        return [value for _, value in topics.read(server.address, name, committed=committed)]
+
+    def make(**boundary: object) -> None:
+        """Its task commits what it finds in the file at once, or at a boundary of its own."""
+        values = {"exactly.once.support": "required", **boundary}
+        workers[0].make("source", "Source", file=str(source), topic=name, **values)
+
+    def kill_the_task(number: int) -> None:
+        """Of the two workers that which runs it; another one is started."""
+        address = ""
+
+        def runs() -> bool:
+            nonlocal address
+            address = workers[0].task("source")
+            return bool(address)
+
+        wait_until("the task", WAIT_S, runs)
+        (lost,) = (each for each in workers if address == f"127.0.0.1:{each.port}")
+        lost.kill()
+        workers.remove(lost)
+        workers.append(worker(number))
+        workers[-1].await_start()
+
+    server.create_topic(name)
+    append(COUNT)
+    workers = [worker(0), worker(1)]
+    for each in workers:
+        each.await_start()
+    make()
+    wait_until("all lines", WAIT_S, lambda: lines(committed=True) == expected)
+
+    def flows() -> bool:
+        append(20)
+        return len(lines(committed=True)) > 2 * COUNT
+
+    wait_until("more lines", WAIT_S, flows)
+    append(COUNT)
+    kill_the_task(2)
+    append(COUNT)
+    wait_until("all lines", WAIT_S, lambda: lines(committed=True) == expected)
+
+    make(**{"transaction.boundary": "interval", "transaction.boundary.interval.ms": 3_600_000})
+    stored, before = len(lines(committed=False)), list(expected)
+    append(COUNT)
+
+    def are_stored(times: int) -> bool:
+        return len(lines(committed=False)) == stored + times * COUNT
+
+    wait_until("an open transaction", WAIT_S, lambda: are_stored(1))
+    kill_the_task(3)
+    wait_until("the next task's", WAIT_S, lambda: are_stored(2))
+    assert lines(committed=True) == before
+    make()  # the task with the former settings commits as it ends
+    wait_until("all lines", WAIT_S, lambda: lines(committed=True) == expected)
+    for each in workers:
+        assert each.stop() == 143
+    assert lines(committed=True) == expected

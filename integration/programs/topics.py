@@ -31,13 +31,15 @@ def write(address: str, topic: str, messages: Iterable[Sent]) -> None:
     assert producer.flush(WAIT_S) == 0
 
 
-def read(address: str, topic: str) -> list[tuple[str, str]]:
-    """(key, value) of all messages, partition after partition; a missing one is an empty text."""
+def read(address: str, topic: str, *, committed: bool = True) -> list[tuple[str, str]]:
+    """(key, value) of all messages, partition after partition; a missing one is an empty text.
+    ``committed``: not those of transactions that are open or aborted."""
     consumer = Consumer(
         {
             "bootstrap.servers": address,
             "group.id": f"reader-{uuid.uuid4().hex}",
             "enable.partition.eof": "true",
+            "isolation.level": "read_committed" if committed else "read_uncommitted",
             "log_level": 0,
         }
     )
