@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from kafka08.client import requests
 from kafka08.client.requests import Call, Response
@@ -19,7 +19,7 @@ from kafka08.errors import (
     raise_for_code,
 )
 from kafka08.protocol import schemas
-from kafka08.protocol.schemas import CONSUMER_REPLICA_ID
+from kafka08.protocol.schemas import CONSUMER_REPLICA_ID, READ_COMMITTED
 
 NO_OFFSET = requests.NO_OFFSET
 
@@ -46,6 +46,15 @@ def since(call: Call, times: Mapping[TopicPartition, int]) -> Answers:
     """The first message of each log whose timestamp is the time (ms) or later; NO_OFFSET if no
     message is that late. ``call`` must negotiate versions: 0.8.2.2 cannot answer."""
     request = schemas.ListOffsetsRequest(*requests.offsets_request(times))
+    return _answers(call(request), lambda entry: entry.offset)
+
+
+def stable(call: Call, partitions: Iterable[TopicPartition]) -> Answers:
+    """The last stable offset of each log, where readers of committed transactions end: the first
+    offset of its oldest open transaction, or its high watermark. ``call`` must negotiate
+    versions."""
+    asked = requests.offsets_request(dict.fromkeys(partitions, LATEST_TIME))
+    request = schemas.ListOffsetsRequest(*asked._replace(isolation_level=READ_COMMITTED))
     return _answers(call(request), lambda entry: entry.offset)
 
 

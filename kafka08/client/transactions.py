@@ -1,15 +1,18 @@
-"""Transactions over the wire, for tools: what coordinators and partitions know of them, and the end
-of one that hangs.
+"""Transactions over the wire, for tools and the console: what coordinators and partitions know of
+them, and the end of one that hangs.
 
-Every function may raise what AdminClient raises, and RemoteError for what a broker refused.
+``call`` asks one broker. The functions with an AdminClient ask the brokers that know. Every
+function may raise what these raise, and RemoteError for what a broker refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kafka08.client.admin import AdminClient, check
+from kafka08.client.requests import Call, flatten, nested
 from kafka08.common import TopicPartition
 from kafka08.errors import (
     NO_ERROR,
@@ -31,14 +34,19 @@ class Producer(NamedTuple):
     state: t.ActiveProducer
 
 
+def coordinated(call: Call, states: Sequence[str] = ()) -> list[t.ListedTransaction]:
+    """The transactional ids that a broker coordinates, in any of the states or in these."""
+    answer: t.ListTransactionsResponse = call(t.ListTransactionsRequest(list(states), []))
+    check(answer.error, None)
+    return answer.transactions
+
+
 def listed(admin: AdminClient) -> dict[int, list[t.ListedTransaction]]:
     """The transactional ids by their coordinator."""
-    found = {}
-    for broker in admin.metadata().brokers:
-        answer = admin.call(t.ListTransactionsRequest([], []), str(broker.node_id))
-        check(answer.error, None)
-        found[broker.node_id] = answer.transactions
-    return found
+    return {
+        broker.node_id: coordinated(_asked(admin, broker.node_id))
+        for broker in admin.metadata().brokers
+    }
 
 
 def described(admin: AdminClient, id_: str) -> tuple[int, t.DescribedTransaction]:
@@ -60,7 +68,7 @@ def producers(
 ) -> list[t.ActiveProducer]:
     """Those that write to a partition, as its leader knows them, or the broker that is named."""
     broker = leader_of(admin.metadata(), tp) if broker_id is None else broker_id
-    return [each.state for each in _producers(admin, broker, [tp])]
+    return [each.state for each in _producers(_asked(admin, broker), [tp])]
 
 
 def all_producers(admin: AdminClient, leaders: Mapping[TopicPartition, int]) -> list[Producer]:
@@ -68,32 +76,48 @@ def all_producers(admin: AdminClient, leaders: Mapping[TopicPartition, int]) -> 
     by_broker: dict[int, list[TopicPartition]] = {}
     for tp, leader in leaders.items():
         by_broker.setdefault(leader, []).append(tp)
-    return [each for broker, tps in by_broker.items() for each in _producers(admin, broker, tps)]
+    return [
+        each for broker, tps in by_broker.items() for each in _producers(_asked(admin, broker), tps)
+    ]
 
 
-def _producers(admin: AdminClient, broker: int, tps: Iterable[TopicPartition]) -> list[Producer]:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in tps:
-        topics.setdefault(topic, []).append(partition)
-    asked = [t.ProducersTopic(*item) for item in topics.items()]
+def _producers(call: Call, tps: Iterable[TopicPartition]) -> list[Producer]:
     found = []
-    for topic in admin.call(t.DescribeProducersRequest(asked), str(broker)).topics:
-        for part in topic.partitions:
-            check(part.error, part.message)
-            tp = TopicPartition(topic.topic, part.partition)
-            found += [Producer(tp, state) for state in part.producers]
+    for tp, part in known_producers(call, tps).items():
+        check(part.error, part.message)
+        found += [Producer(tp, state) for state in part.producers]
     return found
+
+
+def known_producers(
+    call: Call, tps: Iterable[TopicPartition]
+) -> dict[TopicPartition, t.ProducersPartition]:
+    """The answer of a broker about each of the partitions, which may be an error."""
+    asked = dict.fromkeys(tps)
+    topics = nested(asked, t.ProducersTopic, lambda number, _: number)
+    return flatten(call(t.DescribeProducersRequest(topics)).topics)
 
 
 def abort(
     admin: AdminClient, tp: TopicPartition, producer_id: int, epoch: int, coordinator_epoch: int
 ) -> None:
     """Have the leader write the marker that ends a producer's transaction there."""
+    leader = _asked(admin, leader_of(admin.metadata(), tp))
+    abort_at(leader, tp, producer_id, epoch, coordinator_epoch)
+
+
+def abort_at(
+    call: Call, tp: TopicPartition, producer_id: int, epoch: int, coordinator_epoch: int
+) -> None:
+    """The same of a leader that is known."""
     topics = [t.MarkedTopic(tp.topic, [tp.partition])]
     marker = t.TxnMarker(producer_id, epoch, False, topics, coordinator_epoch)
-    leader = leader_of(admin.metadata(), tp)
-    answer = admin.call(t.WriteTxnMarkersRequest([marker]), str(leader))
+    answer = call(t.WriteTxnMarkersRequest([marker]))
     check(answer.markers[0].topics[0].partitions[0].error, None)
+
+
+def _asked(admin: AdminClient, broker: int) -> Call:
+    return partial(admin.call, broker_id=str(broker))
 
 
 def leader_of(metadata: MetadataResponse, tp: TopicPartition) -> int:

@@ -10,7 +10,15 @@ from werkzeug.exceptions import BadRequest, Forbidden, HTTPException
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
-from kafka08.console.pages import cluster, group_changes, groups, machine, messages, moves
+from kafka08.console.pages import (
+    cluster,
+    group_changes,
+    groups,
+    machine,
+    messages,
+    moves,
+    transactions,
+)
 from kafka08.console.pages import topic_changes as topics
 from kafka08.console.site import PageRoute, Site, Visit
 from kafka08.errors import (
@@ -51,6 +59,9 @@ ROUTES = (
     PageRoute("/group/reset", group_changes.reset, OPERATOR, True),
     PageRoute("/group/delete", group_changes.delete_form, OPERATOR),
     PageRoute("/group/delete", group_changes.delete, OPERATOR, True),
+    PageRoute("/transactions", transactions.transactions),
+    PageRoute("/transactions/abort", transactions.abort_form, ADMIN),
+    PageRoute("/transactions/abort", transactions.abort, ADMIN, True),
     PageRoute("/metrics", machine.metrics),
     PageRoute("/health/live", machine.live),
     PageRoute("/health/ready", machine.ready),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
+from kafka08.common import TopicPartition
 from kafka08.console.cluster_state import ClusterState, StateReader
 from kafka08.console.config import ConsoleConfig
 from kafka08.console.history import History
+from kafka08.console.transactions import Held, TransactionAdmin, Transactions
 from kafka08.errors import KafkaError
 from kafka08.lag.collector import LagCollector, Lags
 from kafka08.runtime import Runtime, Scheduler
@@ -16,28 +18,32 @@ logger = logging.getLogger("kafka.console.Observer")
 
 
 class Observer:
-    """Two loops: one for the state of the cluster, one for lag. They never overlap themselves.
+    """Two loops: one for the state of the cluster, one for lag and open transactions. They never
+    overlap themselves.
 
-    ``state`` and ``lags`` are those of the last successful read; ``error`` says why the last read
-    failed, "" if it did not. ``rates``: messages per second by topic.
+    ``state``, ``lags`` and ``transactions`` are those of the last successful read; ``error`` says
+    why the last read failed, "" if it did not. ``rates``: messages per second by topic.
     """
 
     def __init__(
         self,
         reader: StateReader,
         collector: LagCollector,
+        transactions: TransactionAdmin,
         history: History,
         config: ConsoleConfig,
         runtime: Runtime,
     ) -> None:
         self.state: ClusterState | None = None
         self.lags: Lags | None = None
+        self.transactions: Transactions | None = None
         self.error = ""
         self.lag_error = ""
         self.rates: dict[str, float] = {}
         self.history = history
         self._reader = reader
         self._collector = collector
+        self._transactions = transactions
         self._config = config
         self._clock = runtime.clock
         self._scheduler = Scheduler(runtime)
@@ -54,6 +60,10 @@ class Observer:
         """How old the state is; None before the first."""
         return None if self.state is None else self._clock.millis() - self.state.time_ms
 
+    def held(self) -> Mapping[TopicPartition, Held]:
+        """The partitions whose readers wait for a transaction; none before they are known."""
+        return self.transactions.held if self.transactions else {}
+
     def look(self) -> None:
         """Read the state now."""
         try:
@@ -63,7 +73,7 @@ class Observer:
             logger.warning("The state of the cluster cannot be read: %s", error)
 
     def collect(self) -> None:
-        """Collect lag now."""
+        """Collect lag and read the open transactions now."""
         before = self.lags
         try:
             self.lags, self.lag_error = self._collector.collect(), ""
@@ -73,6 +83,8 @@ class Observer:
             return
         self.rates = _rates(before, self.lags)
         self.history.note(self.lags.time_ms, _series(self.lags))
+        if self.state is not None:
+            self.transactions = self._transactions.read(self.state, self.lags)
 
 
 def _rates(before: Lags | None, now: Lags) -> dict[str, float]:

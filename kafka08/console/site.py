@@ -21,6 +21,7 @@ from kafka08.console.config import ConsoleConfig
 from kafka08.console.groups import ConsoleGroups
 from kafka08.console.history import History
 from kafka08.console.observer import Observer
+from kafka08.console.transactions import TransactionAdmin
 from kafka08.groups.admin import GroupAdmin
 from kafka08.lag.collector import LagCollector
 from kafka08.network.channel import Channel, Connect
@@ -28,7 +29,13 @@ from kafka08.runtime import Runtime
 from kafka08.security.users import User
 from zk.client import ZkClient
 
-_MENU = (("/", "Overview"), ("/brokers", "Brokers"), ("/topics", "Topics"), ("/groups", "Groups"))
+_MENU = (
+    ("/", "Overview"),
+    ("/brokers", "Brokers"),
+    ("/topics", "Topics"),
+    ("/groups", "Groups"),
+    ("/transactions", "Transactions"),
+)
 _CHANGES = (("/elect", "Elections"), ("/reassign", "Moves"))
 
 
@@ -61,9 +68,11 @@ class Site:
         self.config = config
         self.zk = zk
         self.clock = clock
+        self.transactions = TransactionAdmin(groups.cluster)
         self.observer = Observer(
             StateReader(zk, groups.cluster, clock),
             LagCollector(groups.cluster, zk, clock),
+            self.transactions,
             History(config.history_path, clock.millis()),
             config,
             runtime,

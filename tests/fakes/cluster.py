@@ -19,6 +19,7 @@ from kafka08.message.entry import BATCH, AnyMessage, magic_of
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import assign_offsets, encode_set, iter_messages
 from kafka08.protocol import schemas
+from tests.fakes.transactions import FakeTransactions
 
 
 class FakeCluster:
@@ -52,6 +53,7 @@ class FakeCluster:
             lambda: MetadataCache(threading.Event())
         )
         self.stop_errors: dict[int, int] = {}
+        self.transactions = FakeTransactions()
 
     def create(self, topic: str, partitions: int, leader: int = 0) -> None:
         for partition in range(partitions):
@@ -114,6 +116,8 @@ class FakeCluster:
         if self.failures and not isinstance(request, schemas.MetadataRequest):
             raise self.failures.pop(0)
         answer = self.script(port, request) if self.script else None
+        if answer is None:
+            answer = self.transactions.answer(self._node(port), request)
         if answer is not None:
             return answer
         return getattr(self, f"_{type(request).__name__}")(port, request)
@@ -176,6 +180,8 @@ class FakeCluster:
         return schemas.OffsetsResponse(topics)
 
     def _ListOffsetsRequest(self, port: int, request: Any) -> Any:
+        if request.isolation_level == schemas.READ_COMMITTED:
+            return self.transactions.offsets(request, self.end)
         topics = [
             schemas.OffsetsTopicResponse(
                 name, [self._since(name, *asked[:2]) for asked in partitions]

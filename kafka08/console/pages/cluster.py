@@ -95,6 +95,7 @@ def overview(visit: Visit) -> Response:
         rate=sum(observer.rates.values()) if observer.rates else None,
         refresh=visit.refresh,
         state=state,
+        transactions=observer.transactions,
         under_replicated=sum(view.under_replicated for view in state.topics.values()),
     )
 
@@ -170,6 +171,7 @@ def topics(visit: Visit) -> Response:
         "topics.html",
         internal=internal,
         kinds=list(_KINDS.items()),
+        late={tp.topic for tp, held in visit.site.observer.held().items() if held.is_late},
         name=name,
         refresh=visit.refresh,
         rows=[
@@ -222,6 +224,7 @@ def topic(visit: Visit, name: str) -> Response:
         "topic.html",
         graph=shown.graph(observer.history.points(f"end/{name}"), f"Sum of the log ends of {name}"),
         groups=_readers(lags, name),
+        held=observer.held(),
         name=name,
         partitions=[
             (number, each, logs.get(TopicPartition(name, number), _UNKNOWN))

@@ -49,6 +49,7 @@ def group(visit: Visit) -> Response:
     return visit.render(
         "group.html",
         graph=shown.graph(visit.site.observer.history.points(f"lag/{name}"), f"Lag of {name}"),
+        held=visit.site.observer.held(),
         hosts=hosts,
         lag=lag,
         members=members,

@@ -14,6 +14,7 @@ from kafka08.protocol.admin_schemas import (
     LogDirTopic,
 )
 from tests.console.scene import BROKERS, ConsoleScene, text_of
+from tests.fakes.transactions import Begun
 from zk import znodes
 
 
@@ -171,12 +172,14 @@ def test_no_page_waits_for_zookeeper_for_longer_than_five_seconds() -> None:
     scene.topic("t", [1])
     scene.produce("t", b"m")
     scene.commit("g", "t", 0)
+    scene.cluster.transactions.begin(Begun("id", 1, 7, 0, {scene.first("t"): 0}))
     scene.look()
     session, clock = scene.session, scene.runtime.clock
     limit = min(scene.config.request_timeout_ms, scene.config.zookeeper_session_timeout_ms) / 1000
     session.down = True
     session.before = lambda call, path: clock.advance(limit)
     known = {"<int:broker_id>": "1", "<name>": "t"}
+    query = {"name": "g", "to": "earliest", "offset": "0", "transaction": "7:0:0"}
     shown = 0
     for route in ROUTES:
         if route.changes or route.path.startswith("/static/"):
@@ -185,7 +188,7 @@ def test_no_page_waits_for_zookeeper_for_longer_than_five_seconds() -> None:
         for word, value in known.items():
             path = path.replace(word, value)
         begin = clock.monotonic()
-        answer = scene.get(path, query_string={"name": "g", "to": "earliest", "offset": "0"})
+        answer = scene.get(path, query_string=query)
         assert clock.monotonic() - begin <= 5, path
         assert answer.status_code in (200, 503), path
         shown += answer.status_code == 200

@@ -32,8 +32,8 @@ def admin_of(rig: TransactionRig) -> Iterator[Any]:
         known = rig.ask(MetadataRequest([]), 0)
         return known._replace(brokers=[each for each in known.brokers if each.node_id == own])
 
-    def call(request: Any, broker: str) -> Any:
-        assert broker == str(own)
+    def call(request: Any, broker_id: str) -> Any:
+        assert broker_id == str(own)
         return rig.ask(request, _VERSIONS[api_of(request)[0]])
 
     yield SimpleNamespace(metadata=metadata, call=call)
