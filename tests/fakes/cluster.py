@@ -19,7 +19,7 @@ from kafka08.message.entry import BATCH, AnyMessage, magic_of
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import assign_offsets, encode_set, iter_messages
 from kafka08.protocol import schemas
-from tests.fakes.transactions import FakeTransactions
+from tests.fakes.transactions import KnownTransactions
 
 
 class FakeCluster:
@@ -53,7 +53,7 @@ class FakeCluster:
             lambda: MetadataCache(threading.Event())
         )
         self.stop_errors: dict[int, int] = {}
-        self.transactions = FakeTransactions()
+        self.transactions = KnownTransactions()
 
     def create(self, topic: str, partitions: int, leader: int = 0) -> None:
         for partition in range(partitions):

@@ -24,7 +24,7 @@ class Begun(NamedTuple):
     epoch: int = 0
 
 
-class FakeTransactions:
+class KnownTransactions:
     """``known`` by coordinators. ``producers``: those with a transaction in a partition; ``stable``
     is the first offset of them. ``errors``: the wire code that a partition's leader answers."""
 

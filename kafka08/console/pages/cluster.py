@@ -11,7 +11,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from kafka08 import admin
-from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.common import INTERNAL_TOPICS, TopicPartition
 from kafka08.console import shown
 from kafka08.console.cluster_state import BrokerView, ClusterState, PartitionView, TopicView
 from kafka08.console.observer import Observer
@@ -158,7 +158,7 @@ def topics(visit: Visit) -> Response:
     wanted = {
         topic: view
         for topic, view in state.topics.items()
-        if name.lower() in topic.lower() and (internal or topic != OFFSETS_TOPIC)
+        if name.lower() in topic.lower() and (internal or topic not in INTERNAL_TOPICS)
     }
     if show == "under-replicated":
         wanted = {topic: view for topic, view in wanted.items() if view.under_replicated}

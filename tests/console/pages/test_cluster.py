@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.common import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, TopicPartition
 from kafka08.console.app import ROUTES
 from kafka08.protocol.admin_schemas import (
     DescribeLogDirsRequest,
@@ -92,12 +92,12 @@ def test_data_directories_of_a_broker_that_tells_them() -> None:
 
 def test_topics_are_filtered_and_internal_ones_hidden() -> None:
     scene = ConsoleScene()
-    for name in ("orders", "Orders-late", "users", OFFSETS_TOPIC):
+    for name in ("orders", "Orders-late", "users", OFFSETS_TOPIC, TRANSACTIONS_TOPIC):
         scene.topic(name, [1])
     scene.look()
-    assert "3 of 4 topics" in scene.page("/topics")
-    assert "2 of 4 topics" in scene.page("/topics?name=ORDERS")
-    assert OFFSETS_TOPIC in scene.page("/topics?internal=1")
+    assert "3 of 5 topics" in scene.page("/topics")
+    assert "2 of 5 topics" in scene.page("/topics?name=ORDERS")
+    assert "5 of 5 topics" in scene.page("/topics?internal=1")
 
 
 @pytest.mark.parametrize("show", ["under-replicated", "offline", "not-preferred"])

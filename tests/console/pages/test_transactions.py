@@ -43,7 +43,7 @@ def key_on(scene: ConsoleScene) -> str:
 
 def test_a_late_transaction_and_what_it_holds_back() -> None:
     page = scene_with_transaction().page("/transactions")
-    assert "id Ongoing late 1 min 30 s 1 min 7 epoch 0 1 t 0 6" in page
+    assert "id Ongoing late 1 min 30 s 1 min 6 t 0 7 epoch 0 1" in page
     assert "t 0 1 4 10 6 id" in page
     assert "Abort" not in page
 
@@ -55,7 +55,7 @@ def test_one_in_time_is_not_late() -> None:
 
 def test_one_that_hangs() -> None:
     page = scene_with_hanging_one().page("/transactions")
-    assert re.search(r"not known hanging more than .* - 7 epoch 2 none t 0 6 Abort", page)
+    assert re.search(r"not known hanging over .* - 6 t 0 7 epoch 2 none Abort", page)
     assert "producer 7" in page
 
 
