@@ -10,19 +10,15 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException, Producer
 
+from integration import hanging
 from integration.chromium import NEEDED, chromium, errors
 from integration.console import Console
 from integration.harness import Broker, ZooKeeper
 from integration.programs import topics
 from integration.wire import wait_until
-from kafka08.message.batch import TRANSACTIONAL
-from kafka08.message.record_sets import Sender, encode_records
-from kafka08.network.channel import Channel
-from kafka08.protocol import schemas
 
 pytestmark = NEEDED
 WAIT_S = 60
-HANGING_ID = 4711
 
 
 class Place:
@@ -32,7 +28,7 @@ class Place:
         connect = f"{zookeeper.connect}/console-transactions"
         props = {
             "zookeeper.session.timeout.ms": 30000,
-            "transaction.partition.verification.enable": "false",
+            **hanging.UNVERIFIED,
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": 3_600_000,
         }
         self.broker = Broker("ours", directory / "broker", connect, props=props).start()
@@ -56,17 +52,6 @@ class Place:
             made.produce(topic, value, partition=0)
         assert made.flush(WAIT_S) == 0
         return made
-
-    def hang(self, topic: str, *values: str) -> None:
-        """A transaction of which no coordinator knows."""
-        times = [int(time.time() * 1000)] * len(values)
-        sender = Sender(HANGING_ID, 0, 0, TRANSACTIONAL)
-        data = encode_records([each.encode() for each in values], None, times, None, sender=sender)
-        part = schemas.ProducePartition(0, memoryview(bytearray(data)))
-        request = schemas.ProduceRequest(-1, 10_000, [schemas.ProduceTopic(topic, [part])], "lost")
-        with Channel("127.0.0.1", self.broker.port) as channel:
-            answer = channel.call(request, 8)
-        assert answer.topics[0].partitions[0].error == 0
 
     def committed(self, topic: str) -> list[str]:
         return [value for _, value in topics.read(self.broker.address, topic)]
@@ -92,7 +77,7 @@ def test_what_is_late_and_what_hangs_is_aborted(place: Place, browser: Any) -> N
         place.broker.create_topic(topic)
     in_time = place.begin("billing", "payments", "p1")
     late = place.begin("shop", "orders", "lost 1", "lost 2", timeout_ms=1000)
-    place.hang("audit", "lost 3")
+    hanging.begin(place.broker.port, "audit", "lost 3", int(time.time() * 1000))
     for topic in ("orders", "audit"):
         topics.write(place.broker.address, topic, [topics.Sent("", "kept")] * 3)
         assert place.committed(topic) == []

@@ -8,17 +8,19 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
 
+from integration import hanging
 from integration.console import Console
-from integration.harness import HOME, Broker, Process, ZooKeeper, free_port
+from integration.harness import HOME, Broker, Process, Tools, ZooKeeper, free_port
 from integration.rest_proxy import RestProxy
 from integration.wire import entry, wait_until
 
@@ -131,5 +133,48 @@ def test_the_rules_are_evaluated_and_none_fires(prometheus: Prometheus) -> None:
         return [rule for group in prometheus.ask("rules")["groups"] for rule in group["rules"]]
 
     wait_until("an evaluation", WAIT_S, lambda: all(each["health"] == "ok" for each in rules()))
-    assert len(rules()) == 7
+    assert len(rules()) == 8
     assert [each["name"] for each in rules() if each["state"] == "firing"] == []
+
+
+@pytest.mark.slow
+def test_a_transaction_that_nobody_ends_fires_until_it_is_aborted(
+    zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None], our_tools: Tools
+) -> None:
+    """After a restart its producer was last heard of at the time of its message, an hour ago."""
+    port = free_port()
+    props = {"http.port": port, **hanging.UNVERIFIED}
+    chroot = f"{zookeeper.connect}/late-transactions"
+    broker = Broker("ours", tmp_path / "broker", chroot, props=props)
+    launch(broker)
+    broker.start().create_topic("t")
+    hanging.begin(broker.port, "t", "m", int((time.time() - 3600) * 1000))
+    assert broker.stop() == 143
+    broker.start().wait_for_leader("t")
+    started = Prometheus(tmp_path / "prometheus", [port])
+    launch(started)
+    started.spawn()
+    started.wait_for("Server is ready to receive web requests")
+
+    def states() -> set[str]:
+        found = started.ask("alerts")["alerts"]
+        return {
+            each["state"]
+            for each in found
+            if each["labels"]["alertname"] == "KafkaLateTransactions"
+        }
+
+    wait_until("the alert", WAIT_S, lambda: states() == {"firing"})
+    [alert] = started.ask("alerts")["alerts"]
+    assert alert["annotations"]["summary"].startswith("1 partitions of 127.0.0.1")
+
+    def run(*words: str) -> list[str]:
+        name = "org.apache.kafka.tools.TransactionsCommand"
+        done = our_tools.run(name, "--bootstrap-server", broker.address, *words)
+        assert done.code == 0, done
+        return done.lines
+
+    [_, row] = run("find-hanging", "--topic", "t")
+    assert row.split()[:3] == ["t", "0", str(hanging.PRODUCER_ID)]
+    run("abort", "--topic", "t", "--partition", "0", "--start-offset", row.split()[5])
+    wait_until("its end", WAIT_S, lambda: not states())
