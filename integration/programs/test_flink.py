@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from integration import builds
-from integration.harness import Broker, Process
+from integration.harness import Broker, Process, ZooKeeper
 from integration.modern import LOG4J, ModernBroker
 from integration.programs import flink, topics
 from integration.programs.topics import Sent
@@ -19,6 +19,12 @@ WAIT_S = 120.0
 PARTITIONS = 2
 ROUND = 4000
 OFTEN_MS, NEVER_MS = 1000, 3_600_000
+THREE = {
+    "default.replication.factor": 3,
+    "min.insync.replicas": 2,
+    "offsets.topic.num.partitions": 4,
+    "transaction.state.log.num.partitions": 4,
+}
 
 Server = Broker | ModernBroker
 
@@ -109,3 +115,48 @@ def test_each_record_is_copied_once(
     assert copied.count(committed=False) >= stored + 2 * ROUND
     job.kill()
     assert copied.read(committed=True) == copied.expected
+
+
+@pytest.mark.scenario("transactions-43")
+@pytest.mark.slow
+def test_each_record_is_copied_once_while_brokers_are_killed(
+    zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    """Each broker of three in turn, and the job itself."""
+    name = f"flink-{uuid.uuid4().hex[:8]}"
+    brokers = {}
+    for number in (1, 2, 3):
+        chroot = f"{zookeeper.connect}/{name}"
+        broker = Broker("ours", tmp_path / str(number), chroot, broker_id=number, props=THREE)
+        launch(broker)
+        brokers[number] = broker.start()
+    for topic in ("in", "out"):
+        brokers[1].create_topic(f"{name}-{topic}", PARTITIONS, replicas=[1, 2, 3])
+    address = ",".join(broker.address for broker in brokers.values())
+    job = Job(address, name, tmp_path / "job")
+    launch(job)
+    copied = Copied(address, name)
+    try:
+        job.begin()
+    except builds.MissingError as error:
+        pytest.skip(str(error))
+    for broker in brokers.values():
+        before = len(copied.expected)
+        copied.write()
+
+        def has_begun(least: int = before) -> bool:
+            assert job.alive, job.log[-3000:]
+            return copied.count(committed=True) > least
+
+        wait_until("some of a round", WAIT_S, has_begun)
+        broker.kill()
+        copied.write()
+        broker.start()
+        copied.arrive()
+    copied.write()
+    job.kill()
+    job.begin()
+    copied.arrive()
+    job.kill()
+    for broker in brokers.values():
+        assert "Traceback" not in broker.log, broker.log[-5000:]
