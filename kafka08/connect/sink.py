@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kafka08.client.cluster import ClusterClient, Endpoint
-from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition, java_string_hash
+from kafka08.common import INTERNAL_TOPICS, Broker, TopicPartition, java_string_hash
 from kafka08.connect.config import SinkConfig
 from kafka08.connect.converters import Converter
 from kafka08.connect.interface import DataError, RetriableError, SinkRecord, SinkTask
@@ -106,8 +106,8 @@ class SinkRunner(Runner):
         metadata = self._cluster.refresh(topics)
         if config.topics_regex:
             pattern = re.compile(config.topics_regex)
-            names = [each.topic for each in metadata.topics]
-            topics = [name for name in names if pattern.fullmatch(name) and name != OFFSETS_TOPIC]
+            names = [each.topic for each in metadata.topics if each.topic not in INTERNAL_TOPICS]
+            topics = [name for name in names if pattern.fullmatch(name)]
         return [
             TopicPartition(topic, each.partition)
             for topic in topics

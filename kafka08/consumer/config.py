@@ -91,7 +91,8 @@ class ConsumerConfig(ClientSecurity, ZooKeeperSecurity):
         -1, doc="how long a stream waits for a message; negative: without limit"
     )
     exclude_internal_topics: bool = dotted(
-        True, doc="keep __consumer_offsets out of filter subscriptions"
+        True,
+        doc="keep __consumer_offsets and __transaction_state out of filter subscriptions",
     )
     offsets_storage: str = dotted(
         ZOOKEEPER,

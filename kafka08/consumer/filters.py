@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafka08.common import OFFSETS_TOPIC
+from kafka08.common import INTERNAL_TOPICS
 from kafka08.consumer.patterns import Pattern
 from zk.znodes import BLACK_LIST, WHITE_LIST
 
@@ -46,7 +46,7 @@ class TopicFilter:
 
         Raises ConfigError if the regex takes too many steps.
         """
-        internal = {OFFSETS_TOPIC} if exclude_internal else set()
+        internal = set(INTERNAL_TOPICS) if exclude_internal else set()
         return sorted(self._chosen(set(topics) - internal))
 
 

@@ -19,7 +19,14 @@ from kafka08.client.reading import PartitionReader, Position
 from kafka08.client.requests import Call, Response
 from kafka08.client.retry import Retry
 from kafka08.client.routing import Answers, ask_leaders, by_leader
-from kafka08.common import EARLIEST_TIME, LATEST_TIME, OFFSETS_TOPIC, Broker, TopicPartition
+from kafka08.common import (
+    EARLIEST_TIME,
+    INTERNAL_TOPICS,
+    LATEST_TIME,
+    OFFSETS_TOPIC,
+    Broker,
+    TopicPartition,
+)
 from kafka08.errors import (
     NO_ERROR,
     ConsumerCoordinatorNotAvailableError,
@@ -101,14 +108,14 @@ class GroupStorage:
         self._runtime = runtime or ThreadRuntime()
 
     def partitions(self, topics: Iterable[str] | None = None) -> list[TopicPartition]:
-        """Of the topics named that exist, or of all topics but the internal one; sorted."""
+        """Of the topics named that exist, or of all topics but the internal ones; sorted."""
         # Naming topics in the request would create those that are missing.
         wanted = None if topics is None else set(topics)
         return sorted(
             TopicPartition(found.topic, partition.partition)
             for found in self._cluster.refresh().topics
             for partition in found.partitions
-            if (found.topic != OFFSETS_TOPIC if wanted is None else found.topic in wanted)
+            if (found.topic not in INTERNAL_TOPICS if wanted is None else found.topic in wanted)
         )
 
     # --- reading

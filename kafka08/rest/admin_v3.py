@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from urllib.parse import quote
 
 from kafka08 import admin
-from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
+from kafka08.common import INTERNAL_TOPICS, Broker, TopicPartition
 from kafka08.errors import (
     AdminOperationError,
     ConfigError,
@@ -406,7 +406,7 @@ def _shown_broker(links: Links, broker: Broker) -> Row:
 def _shown_topic(links: Links, topic: str, assignment: Mapping[int, tuple[int, ...]]) -> Row:
     values = {
         "topic_name": topic,
-        "is_internal": topic == OFFSETS_TOPIC,
+        "is_internal": topic in INTERNAL_TOPICS,
         "replication_factor": len(assignment[min(assignment)]) if assignment else 0,
         "partitions_count": len(assignment),
         "partitions": links.related("topics", topic, "partitions"),

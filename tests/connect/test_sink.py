@@ -9,7 +9,7 @@ import pytest
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.client.offsets import CoordinatorOffsets
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import INTERNAL_TOPICS, Broker, TopicPartition
 from kafka08.connect.config import SinkConfig
 from kafka08.connect.converters import JsonConverter, StringConverter
 from kafka08.connect.interface import (
@@ -168,7 +168,7 @@ def test_starts_at_committed_offsets_or_where_the_task_knows_better() -> None:
 
 def test_topics_by_regex_without_internal_ones() -> None:
     it = SinkSetup(topics_regex=".*t.*")
-    for topic in ("other", "__consumer_offsets", "x"):
+    for topic in ("other", *INTERNAL_TOPICS, "x"):
         it.create(topic, 1)
     it.runner.step()
     assert {tp.topic for tp in it.fetchers.started} == {"t", "other"}

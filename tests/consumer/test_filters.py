@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.common import OFFSETS_TOPIC
+from kafka08.common import INTERNAL_TOPICS
 from kafka08.consumer.filters import Blacklist, Whitelist, filter_for, normalise
 from kafka08.errors import ConfigError
 
@@ -34,9 +34,9 @@ def test_bad_regex_is_refused() -> None:
 
 
 def test_blacklist_is_the_complement_without_internal_topics() -> None:
-    topics = ["u", "t", OFFSETS_TOPIC]
+    topics = ["u", "t", *INTERNAL_TOPICS]
     assert Blacklist("t").select(topics) == ["u"]
-    assert Blacklist("t").select(topics, exclude_internal=False) == [OFFSETS_TOPIC, "u"]
+    assert Blacklist("t").select(topics, exclude_internal=False) == [*INTERNAL_TOPICS, "u"]
     assert Whitelist(".*").select(topics) == ["t", "u"]
 
 

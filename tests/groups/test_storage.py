@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka08.client.cluster import ClusterClient
-from kafka08.common import OFFSETS_TOPIC, Broker, TopicPartition
+from kafka08.common import INTERNAL_TOPICS, OFFSETS_TOPIC, Broker, TopicPartition
 from kafka08.groups.records import (
     Committed,
     GroupPartition,
@@ -19,6 +19,7 @@ from kafka08.groups.storage import GroupStorage
 from kafka08.message.entry import encode_entry
 from kafka08.protocol import schemas
 from kafka08.protocol.negotiation import NoApiVersionsError
+from tests.fakes.cluster import FakeCluster
 from tests.tools.groups.world import T0, ClusterWithGroups
 
 AT = "2015-10-21T16:29:00.000Z"
@@ -61,6 +62,14 @@ def last_message(world: ClusterWithGroups, timestamp: int | None) -> None:
 def reset(world: ClusterWithGroups, *words: str) -> str:
     world.groups(*RESET, "--topic", "t:0", *(words or ("--to-datetime", AT)))
     return world.offset(0)
+
+
+def test_all_partitions_are_those_of_no_internal_topic() -> None:
+    cluster = FakeCluster()
+    for topic in ("t", *INTERNAL_TOPICS):
+        cluster.create(topic, 1)
+    client = ClusterClient([("b0", 9090)], channel=cluster.channel)
+    assert GroupStorage(client).partitions() == [TopicPartition("t", 0)]
 
 
 def test_the_first_message_since_a_time(world: ClusterWithGroups) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kafka08.common import INTERNAL_TOPICS
 from tests.rest.world import PLAIN, V1, RestWorld
 from zk import znodes
 
@@ -78,6 +79,13 @@ def test_a_topic_is_made_grown_and_deleted(world: RestWorld) -> None:
     assert world.call("DELETE", path) == (204, None)
     assert world.ensemble.below("/admin/delete_topics") == ["new"]
     assert world.call("DELETE", path) == (204, None)
+
+
+def test_internal_topics_are_named_as_such(world: RestWorld) -> None:
+    for name in INTERNAL_TOPICS:
+        world.ensemble.put(znodes.topic_path(name), znodes.encode_topic({0: [0]}))
+    found = {each["topic_name"]: each["is_internal"] for each in data(world, "topics")}
+    assert found == {"t": False, "__consumer_offsets": True, "__transaction_state": True}
 
 
 def test_replicas_may_be_given(world: RestWorld) -> None:

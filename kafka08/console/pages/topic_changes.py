@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 
 from kafka08 import admin
 from kafka08.client import requests
-from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.common import INTERNAL_TOPICS, TopicPartition
 from kafka08.console.pages.cluster import state_of, topic_of
 from kafka08.console.site import Visit, whole
 from kafka08.errors import KafkaError, raise_for_code
@@ -108,7 +108,7 @@ def change_form(visit: Visit, name: str) -> Response:
         "change.html",
         deletes=_deletes(visit),
         groups=groups,
-        internal=name == OFFSETS_TOPIC,
+        internal=name in INTERNAL_TOPICS,
         mark=_mark(visit, name),
         name=name,
         own="\n".join(f"{key}={value}" for key, value in sorted(own.items())),
@@ -120,8 +120,8 @@ def add_partitions(visit: Visit, name: str) -> Response:
     before = len(topic_of(visit, name).partitions)
     wanted = whole(visit.request.form.get("partitions", ""), "partitions", 1, _MANY)
     _check_mark(visit, name)
-    if name == OFFSETS_TOPIC:
-        raise ValueError("The number of partitions for the offsets topic cannot be changed.")
+    if name in INTERNAL_TOPICS:
+        raise ValueError("The number of partitions of an internal topic cannot be changed.")
     admin.add_partitions(visit.site.zk, name, wanted)
     visit.record("add partitions", name, before, wanted)
     visit.site.observer.look()

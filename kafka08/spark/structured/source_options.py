@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from kafka08.client.cluster import Endpoint, parse_broker_list
 from kafka08.client.security import ClientSecurity, runtime_for
-from kafka08.common import EARLIEST_TIME, LATEST_TIME, OFFSETS_TOPIC, TopicPartition
+from kafka08.common import EARLIEST_TIME, INTERNAL_TOPICS, LATEST_TIME, TopicPartition
 from kafka08.errors import ConfigError
 from kafka08.settings.settings import (
     BOOLEAN_IN_ANY_CASE,
@@ -155,9 +155,9 @@ class SourceOptions(NamedTuple):
         return f"{ASSIGN} ({', '.join(str(tp) for tp in self.assigned)})"
 
     def matching(self, topics: Iterable[str]) -> list[str]:
-        """Those that ``pattern`` matches as a whole, the offsets topic never."""
+        """Those that ``pattern`` matches as a whole, internal ones never."""
         pattern = re.compile(self.pattern)
-        return [name for name in topics if pattern.fullmatch(name) and name != OFFSETS_TOPIC]
+        return [name for name in topics if pattern.fullmatch(name) and name not in INTERNAL_TOPICS]
 
 
 def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka08.common import OFFSETS_TOPIC
+from kafka08.common import INTERNAL_TOPICS
 from kafka08.protocol import admin_schemas as a
 from tests.console.scene import BROKERS, ConsoleScene, text_of
 from zk import znodes
@@ -80,13 +80,12 @@ def test_partitions_are_added() -> None:
     assert len(znodes.decode_topic(path, scene.server.nodes[path].data)) == 3
 
 
-def test_the_offsets_topic_does_not_grow() -> None:
+@pytest.mark.parametrize("name", INTERNAL_TOPICS)
+def test_internal_topics_do_not_grow(name: str) -> None:
     scene = ConsoleScene(read_only=False)
-    scene.topic(OFFSETS_TOPIC, [1])
+    scene.topic(name, [1])
     scene.look()
-    answer = scene.post(
-        f"/topics/{OFFSETS_TOPIC}/partitions", partitions=3, mark=mark(scene, OFFSETS_TOPIC)
-    )
+    answer = scene.post(f"/topics/{name}/partitions", partitions=3, mark=mark(scene, name))
     assert answer.status_code == 400
 
 

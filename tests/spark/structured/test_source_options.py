@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from kafka08.client.security import PLAIN
-from kafka08.common import TopicPartition
+from kafka08.common import INTERNAL_TOPICS, TopicPartition
 from kafka08.errors import ConfigError
 from kafka08.security.jaas import PLAIN_MODULE
 from kafka08.spark.structured.source_options import source_options
@@ -54,9 +54,9 @@ def test_names_in_any_case() -> None:
     assert found.matching(["t", "xt", "tx", "__consumer_offsets"]) == ["t", "tx"]
 
 
-def test_pattern_never_takes_the_offsets_topic() -> None:
+def test_pattern_never_takes_an_internal_topic() -> None:
     found = source_options({**BASE, "subscribePattern": ".*"}, streaming=True)
-    assert found.matching(["a", "__consumer_offsets"]) == ["a"]
+    assert found.matching(["a", *INTERNAL_TOPICS]) == ["a"]
 
 
 def test_offsets_and_assignments() -> None:
