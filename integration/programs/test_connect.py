@@ -96,8 +96,8 @@ def test_files_go_through_killed_workers_and_new_connectors(
 def test_a_source_writes_each_line_once(
     server: Server, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
-    """Workers with ``exactly.once.source.support`` are killed between the transactions of a task
-    and within one. A reader of committed transactions sees the file as it is."""
+    """Workers with ``exactly.once.source.support`` are killed or stopped while lines come, and
+    killed within a transaction. A reader of committed transactions sees the file as it is."""
     name = f"once-{uuid.uuid4().hex[:8]}"
     source = tmp_path / "source.txt"
     expected: list[str] = []
@@ -125,8 +125,8 @@ def test_a_source_writes_each_line_once(
         values = {"exactly.once.support": "required", **boundary}
         workers[0].make("source", "Source", file=str(source), topic=name, **values)
 
-    def kill_the_task(number: int) -> None:
-        """Of the two workers that which runs it; another one is started."""
+    def replace(number: int, end: Callable[[Worker], object] = Worker.kill) -> None:
+        """The worker, of two, that runs the task, by another one."""
         address = ""
 
         def runs() -> bool:
@@ -136,7 +136,7 @@ def test_a_source_writes_each_line_once(
 
         wait_until("the task", WAIT_S, runs)
         (lost,) = (each for each in workers if address == f"127.0.0.1:{each.port}")
-        lost.kill()
+        end(lost)
         workers.remove(lost)
         workers.append(worker(number))
         workers[-1].await_start()
@@ -149,15 +149,18 @@ def test_a_source_writes_each_line_once(
     make()
     wait_until("all lines", WAIT_S, lambda: lines(committed=True) == expected)
 
-    def flows() -> bool:
-        append(20)
-        return len(lines(committed=True)) > 2 * COUNT
+    for number, end in enumerate((Worker.kill, Worker.stop), 2):
+        begin = len(expected)
 
-    wait_until("more lines", WAIT_S, flows)
-    append(COUNT)
-    kill_the_task(2)
-    append(COUNT)
-    wait_until("all lines", WAIT_S, lambda: lines(committed=True) == expected)
+        def flows(begin: int = begin) -> bool:
+            append(20)
+            return len(lines(committed=True)) > begin + COUNT
+
+        wait_until("more lines", WAIT_S, flows)
+        append(COUNT)
+        replace(number, end)
+        append(COUNT)
+        wait_until("all lines", WAIT_S, lambda: lines(committed=True) == expected)
 
     make(**{"transaction.boundary": "interval", "transaction.boundary.interval.ms": 3_600_000})
     stored, before = len(lines(committed=False)), list(expected)
@@ -167,7 +170,7 @@ def test_a_source_writes_each_line_once(
         return len(lines(committed=False)) == stored + times * COUNT
 
     wait_until("an open transaction", WAIT_S, lambda: are_stored(1))
-    kill_the_task(3)
+    replace(4)
     wait_until("the next task's", WAIT_S, lambda: are_stored(2))
     assert lines(committed=True) == before
     make()  # the task with the former settings commits as it ends

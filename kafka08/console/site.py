@@ -68,7 +68,7 @@ class Site:
         self.config = config
         self.zk = zk
         self.clock = clock
-        self.transactions = TransactionAdmin(groups.cluster)
+        self.transactions = TransactionAdmin(groups.cluster, clock)
         self.observer = Observer(
             StateReader(zk, groups.cluster, clock),
             LagCollector(groups.cluster, zk, clock),

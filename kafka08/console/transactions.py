@@ -4,7 +4,8 @@ A partition is held back where its last stable offset is below its high watermar
 which transactions they have, leaders which producers have begun one in a partition. One that a
 leader has and no coordinator hangs: only a marker in each of its partitions ends it.
 
-Brokers of 0.8.2.2, which have no transactions, are not asked.
+Brokers of 0.8.2.2, which have no transactions, are not asked. One that does not negotiate versions,
+as kafka08 beside a broker of 0.8.2.2, is asked again after a minute.
 """
 
 from __future__ import annotations
@@ -25,17 +26,20 @@ from kafka08.console.cluster_state import ClusterState
 from kafka08.errors import NO_ERROR, AdminOperationError, KafkaError, LaterCode, meaning_of
 from kafka08.lag.collector import Lags
 from kafka08.protocol.later_schemas import InitProducerIdRequest
+from kafka08.protocol.negotiation import NoApiVersionsError
 from kafka08.protocol.transaction_schemas import (
     ActiveProducer,
     DescribedTransaction,
     DescribeTransactionsRequest,
 )
+from kafka08.runtime import Clock
 
 logger = logging.getLogger("kafka.console.Transactions")
 
 ONGOING, HANGING = "Ongoing", "Hanging"
 _OPEN = (ONGOING, "PrepareCommit", "PrepareAbort")
 _NOBODY = -1
+_SILENT_S = 60.0
 
 
 class OpenTransaction(NamedTuple):
@@ -105,12 +109,14 @@ class Held(NamedTuple):
 
 class Transactions(NamedTuple):
     """``open``: the oldest first. ``held``: the most messages first. ``errors``: why brokers did
-    not say what they know. ``served``: false if all brokers are of 0.8.2.2."""
+    not say what they know. ``served``: false if no broker has transactions. ``silent``: brokers of
+    this project that do not serve them now."""
 
     open: tuple[OpenTransaction, ...]
     held: Mapping[TopicPartition, Held]
     errors: Mapping[int, str]
     served: bool
+    silent: tuple[int, ...] = ()
 
     @property
     def late(self) -> list[OpenTransaction]:
@@ -132,18 +138,19 @@ class _Begun(NamedTuple):
 
 @dataclass
 class _Round:
-    """The questions of one round. A broker that does not answer is noted in ``errors``."""
+    """The questions of one round. A broker that does not answer is noted in ``errors``, or in
+    ``silent``, and then it is not asked again."""
 
     _cluster: ClusterClient
     brokers: Mapping[int, Broker]
     leaders: Mapping[TopicPartition, Broker]
+    silent: set[int]
     errors: dict[int, str] = field(default_factory=dict)
 
     def held(self, ends: Mapping[TopicPartition, int | None]) -> dict[TopicPartition, Held]:
         found: dict[TopicPartition, Held] = {}
         for leader, tps in self._by_leader(ends).items():
-            with self._noting(leader):
-                call = partial(self._cluster.call, leader, api_versions=True)
+            with self._noting(leader) as call:
                 for tp, stable in log_offsets.stable(call, tps).values.items():
                     end = ends[tp]
                     if end is not None and stable < end:
@@ -154,8 +161,9 @@ class _Round:
         """Those that coordinators have open, each with its coordinator."""
         found = []
         for id_, broker in self.brokers.items():
-            with self._noting(broker):
-                call = partial(self._cluster.call, broker)
+            if id_ in self.silent:
+                continue
+            with self._noting(broker) as call:
                 names = [each.transactional_id for each in transactions.coordinated(call, _OPEN)]
                 answers = call(DescribeTransactionsRequest(names)).transactions if names else []
                 found += [
@@ -171,8 +179,7 @@ class _Round:
         """The producers, by their ids, that have a transaction in a partition."""
         found = {}
         for leader, led in self._by_leader(tps).items():
-            with self._noting(leader):
-                call = partial(self._cluster.call, leader)
+            with self._noting(leader) as call:
                 for tp, answer in transactions.known_producers(call, led).items():
                     if answer.error:
                         self.errors.setdefault(leader.id, f"{tp}: {meaning_of(answer.error)}")
@@ -182,12 +189,17 @@ class _Round:
         return found
 
     def _by_leader(self, tps: Iterable[TopicPartition]) -> dict[Broker, dict[TopicPartition, None]]:
-        return by_leader(dict.fromkeys(sorted(tps)), self.leaders.get)
+        found = by_leader(dict.fromkeys(sorted(tps)), self.leaders.get)
+        return {leader: led for leader, led in found.items() if leader.id not in self.silent}
 
     @contextmanager
-    def _noting(self, broker: Broker) -> Iterator[None]:
+    def _noting(self, broker: Broker) -> Iterator[Call]:
+        """What asks the broker, on a connection that negotiates versions."""
         try:
-            yield
+            yield partial(self._cluster.call, broker, api_versions=True)
+        except NoApiVersionsError as error:
+            logger.debug("Broker %d does not serve transactions: %s", broker.id, error)
+            self.silent.add(broker.id)
         except (OSError, KafkaError) as error:
             logger.warning("Broker %d did not show its transactions: %s", broker.id, error)
             self.errors.setdefault(broker.id, str(error))
@@ -198,11 +210,18 @@ class TransactionAdmin:
     """One task at a time reads; ``cluster`` has the connections."""
 
     _cluster: ClusterClient
+    _clock: Clock
     _suspects: set[_Begun] = field(default_factory=set)
+    _silent: set[int] = field(default_factory=set)
+    _again_s: float = 0.0  # when those are asked again
 
     def read(self, state: ClusterState, lags: Lags) -> Transactions:
         """The high watermarks are those of ``lags``, which are older: so a partition into which
         messages come is not taken for one that is held back."""
+        now_s = self._clock.monotonic()
+        if now_s >= self._again_s:
+            self._silent.clear()
+            self._again_s = now_s + _SILENT_S
         brokers = {
             each.id: each
             for each in lags.brokers
@@ -211,25 +230,13 @@ class TransactionAdmin:
         leaders = {
             tp: brokers[log.leader] for tp, log in lags.logs.items() if log.leader in brokers
         }
-        asked = _Round(self._cluster, brokers, leaders)
+        asked = _Round(self._cluster, brokers, leaders, self._silent)
         held = asked.held({tp: log.end for tp, log in lags.logs.items()})
         described = asked.described()
         begun = asked.begun({*held, *(tp for _, each in described for tp in _partitions(each))})
-        now_ms = lags.time_ms
-        open_ = [
-            OpenTransaction(
-                each.transactional_id,
-                each.state,
-                each.producer_id,
-                each.producer_epoch,
-                coordinator,
-                *_since(each.start_ms, now_ms),
-                each.timeout_ms,
-                {tp: begun.pop((tp, each.producer_id), None) for tp in _partitions(each)},
-            )
-            for coordinator, each in described
-        ]
-        open_ += self._hanging(begun, now_ms, all_answered=not asked.errors)
+        silent = tuple(sorted(self._silent & brokers.keys()))
+        open_ = [_known(*each, begun, lags.time_ms) for each in described]
+        open_ += self._hanging(begun, lags.time_ms, all_answered=not asked.errors and not silent)
         open_.sort(key=lambda each: (-(each.age_ms or 0), each.producer_id))
         holders = {(tp, each.start(tp)): each for each in open_ for tp in each.partitions}
         waiting = {
@@ -239,7 +246,8 @@ class TransactionAdmin:
             tuple(open_),
             dict(sorted(waiting.items(), key=lambda each: (-each[1].messages, each[0]))),
             asked.errors,
-            bool(brokers),
+            len(silent) < len(brokers),
+            silent,
         )
 
     def _hanging(
@@ -249,8 +257,8 @@ class TransactionAdmin:
         *,
         all_answered: bool,
     ) -> list[OpenTransaction]:
-        """Of what no coordinator has, that which was there in the round before as well: others
-        may have begun since the coordinators were asked."""
+        """Of what no coordinator has, ``begun``, that which was there in the round before as well:
+        others may have begun since the coordinators were asked."""
         before = self._suspects
         self._suspects = {
             _Begun(tp, id_, each.transaction_start) for (tp, id_), each in begun.items()
@@ -296,6 +304,25 @@ class TransactionAdmin:
         if broker is None:
             raise KafkaError(f"Broker {broker_id} is not up")
         return partial(self._cluster.call, broker)
+
+
+def _known(
+    coordinator: int,
+    described: DescribedTransaction,
+    begun: dict[tuple[TopicPartition, int], ActiveProducer],
+    now_ms: int,
+) -> OpenTransaction:
+    """A transaction as its coordinator has it, with its producers, which ``begun`` loses."""
+    return OpenTransaction(
+        described.transactional_id,
+        described.state,
+        described.producer_id,
+        described.producer_epoch,
+        coordinator,
+        *_since(described.start_ms, now_ms),
+        described.timeout_ms,
+        {tp: begun.pop((tp, described.producer_id), None) for tp in _partitions(described)},
+    )
 
 
 def _partitions(described: DescribedTransaction) -> list[TopicPartition]:

@@ -7,7 +7,9 @@ import pytest
 from kafka08.common import TopicPartition
 from kafka08.console.transactions import HANGING, Held, Transactions
 from kafka08.errors import AdminOperationError
+from kafka08.protocol import schemas
 from kafka08.protocol import transaction_schemas as t
+from kafka08.protocol.negotiation import NoApiVersionsError
 from tests.console.scene import ConsoleScene
 from tests.fakes.transactions import Begun
 
@@ -162,6 +164,32 @@ def test_brokers_of_0_8_2_2_are_not_asked() -> None:
     assert scene.cluster.took(1, t.ListTransactionsRequest)
     del scene.server.nodes["/brokers/ids/1"]
     assert not read(scene).served
+
+
+def test_a_broker_without_versions_is_asked_again_after_a_minute() -> None:
+    """As kafka08 is beside one of 0.8.2.2; or it is about to stop."""
+    scene = scene_with_topics()
+    scene.cluster.transactions.write(T, 9, 4)
+    read(scene)
+    asked = []
+
+    def script(port: int, request: object) -> None:
+        if isinstance(request, (schemas.ListOffsetsRequest, t.ListTransactionsRequest)):
+            asked.append(request)
+            raise NoApiVersionsError("b1:9091 closed the connection")
+
+    scene.cluster.script = script
+    for age in (1, 58):
+        found = read(scene)
+        assert (found.open, found.held, found.errors) == ((), {}, {})
+        assert not found.served
+        assert found.silent == (1,)
+        scene.runtime.clock.advance(age)
+    assert len(asked) == 1
+    scene.cluster.script = None
+    scene.runtime.clock.advance(1)
+    assert read(scene).served
+    assert [each.state for each in read(scene).open] == [HANGING]
 
 
 def test_a_coordinator_aborts_its_transaction() -> None:

@@ -72,7 +72,7 @@ def test_a_cluster_of_0_8_2_2() -> None:
     scene = ConsoleScene()
     del scene.server.nodes["/brokers/ids/1"]
     scene.look()
-    assert "those of 0.8.2.2 do not" in scene.page("/transactions")
+    assert "No broker here serves transactions." in scene.page("/transactions")
     assert "Open transactions -" in scene.page("/")
 
 
@@ -90,6 +90,15 @@ def test_a_broker_that_does_not_answer_is_named() -> None:
     assert "Broker 1 did not show all its transactions: b1:9091 closed the connection" in page
     assert "t 0 1 4 10 6 not known" in page
     assert "No transaction is known" in page
+
+
+def test_a_broker_that_is_not_asked_is_named() -> None:
+    scene = scene_with_transaction()
+    found = scene.observer.transactions
+    assert found is not None
+    scene.observer.transactions = found._replace(silent=(1, 2))
+    page = scene.page("/transactions")
+    assert "Not asked, because they do not serve transactions now: 1 , 2 ." in page
 
 
 def test_many_partitions_are_cut() -> None:
