@@ -60,7 +60,7 @@ class OpenTransaction(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What is typed to abort it."""
+        """The text that is typed to abort it."""
         return self.id or str(self.producer_id)
 
     @property
@@ -138,14 +138,15 @@ class _Begun(NamedTuple):
 
 @dataclass
 class _Round:
-    """The questions of one round. A broker that does not answer is noted in ``errors``, or in
-    ``silent``, and then it is not asked again."""
+    """The questions of one round. A broker that does not answer is asked no more, and is in
+    ``silent`` if it does not negotiate versions. ``errors``: why brokers did not say all."""
 
     _cluster: ClusterClient
     brokers: Mapping[int, Broker]
     leaders: Mapping[TopicPartition, Broker]
     silent: set[int]
     errors: dict[int, str] = field(default_factory=dict)
+    _failed: set[int] = field(default_factory=set)
 
     def held(self, ends: Mapping[TopicPartition, int | None]) -> dict[TopicPartition, Held]:
         found: dict[TopicPartition, Held] = {}
@@ -161,7 +162,7 @@ class _Round:
         """Those that coordinators have open, each with its coordinator."""
         found = []
         for id_, broker in self.brokers.items():
-            if id_ in self.silent:
+            if not self._answers(id_):
                 continue
             with self._noting(broker) as call:
                 names = [each.transactional_id for each in transactions.coordinated(call, _OPEN)]
@@ -190,11 +191,14 @@ class _Round:
 
     def _by_leader(self, tps: Iterable[TopicPartition]) -> dict[Broker, dict[TopicPartition, None]]:
         found = by_leader(dict.fromkeys(sorted(tps)), self.leaders.get)
-        return {leader: led for leader, led in found.items() if leader.id not in self.silent}
+        return {leader: led for leader, led in found.items() if self._answers(leader.id)}
+
+    def _answers(self, broker_id: int) -> bool:
+        return broker_id not in self.silent and broker_id not in self._failed
 
     @contextmanager
     def _noting(self, broker: Broker) -> Iterator[Call]:
-        """What asks the broker, on a connection that negotiates versions."""
+        """Asks the broker, on a connection that negotiates versions."""
         try:
             yield partial(self._cluster.call, broker, api_versions=True)
         except NoApiVersionsError as error:
@@ -203,6 +207,7 @@ class _Round:
         except (OSError, KafkaError) as error:
             logger.warning("Broker %d did not show its transactions: %s", broker.id, error)
             self.errors.setdefault(broker.id, str(error))
+            self._failed.add(broker.id)
 
 
 @dataclass

@@ -134,17 +134,22 @@ def test_nothing_hangs_while_a_coordinator_does_not_answer() -> None:
     assert list(found.errors) == [1]
 
 
-def test_a_broker_that_closes_the_connection_is_named() -> None:
-    """As one with api.versions.enable=false does."""
+def test_a_broker_that_does_not_answer_is_named_and_asked_no_more() -> None:
+    """Each question may take as long as the console waits for a broker."""
     scene = scene_with_topics()
+    begin(scene, "id", 1, 5, t=3)
+    asked = []
 
-    def script(port: int, request: object) -> object:
-        if isinstance(request, t.ListTransactionsRequest):
-            raise ConnectionResetError("the broker closed the connection")
-        return None
+    def script(port: int, request: object) -> None:
+        if isinstance(request, (schemas.ListOffsetsRequest, t.ListTransactionsRequest)):
+            asked.append(request)
+            raise TimeoutError("b1:9091 did not answer")
 
     scene.cluster.script = script
-    assert read(scene).errors == {1: "the broker closed the connection"}
+    assert read(scene).errors == {1: "b1:9091 did not answer"}
+    assert len(asked) == 1
+    scene.cluster.script = None
+    assert read(scene).errors == {}
 
 
 def test_a_partition_that_is_not_shown_hides_no_other_one() -> None:

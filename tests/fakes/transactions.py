@@ -1,4 +1,4 @@
-"""What the brokers of a FakeCluster know of transactions."""
+"""The transactions that the brokers of a FakeCluster know."""
 
 from __future__ import annotations
 

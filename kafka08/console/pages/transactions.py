@@ -67,7 +67,7 @@ def _row(found: Transactions, transaction: OpenTransaction) -> TransactionRow:
 
 
 def abort_form(visit: Visit) -> Response:
-    """What is under way, and what an abort would do."""
+    """The transaction, and the form that aborts it."""
     key = visit.request.args.get("transaction", "")
     found = visit.site.observer.transactions
     transaction = _find(found, key)
