@@ -10,11 +10,16 @@ from functools import lru_cache
 from pathlib import Path
 
 from kafka08.common import TopicPartition
+from kafka08.groups.records import GroupPartition
 from kafka08.log.directory import parse_log_name
 from kafka08.log.log import Log
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
+from kafka08.server.transactions.states import IDLE
+from tests.simulation import relay_load, transactional
 from tests.simulation.broker import SimulatedBroker
+from tests.simulation.list_ledger import SOURCES
+from tests.simulation.log_transactions import Aborted, LogTransactions
 from tests.simulation.world import SimulatedWorld
 from zk import znodes
 
@@ -101,22 +106,26 @@ def _contents(log: Log) -> Mapping[int, object]:
     return _messages(log) if log.config.compact else entries(log)
 
 
-def _messages(log: Log) -> dict[int, tuple[bytes | None, bytes | None]]:
-    """The key and value of each message of a log by its offset."""
+def _messages(
+    log: Log, without: Collection[int] = ()
+) -> dict[int, tuple[bytes | None, bytes | None]]:
+    """The key and value of each message of a log by its offset, without these entries."""
     return {
         message.offset: (message.key, message.value)
-        for entry in entries(log).values()
+        for at, entry in entries(log).items()
+        if at not in without
         for message in iter_messages(entry)
     }
 
 
 def _newest(log: Log) -> dict[int, object]:
     """The last message of each key of a compacted log, and those without a key. One that deletes
-    its key may be gone."""
-    newest = {key: at for at, (key, _) in _messages(log).items()}
+    its key may be gone, and so may one of an aborted transaction."""
+    messages = _messages(log, LogTransactions(entries(log).values()).dropped)
+    newest = {key: at for at, (key, _) in messages.items()}
     return {
         at: (key, value)
-        for at, (key, value) in _messages(log).items()
+        for at, (key, value) in messages.items()
         if value is not None and (key is None or newest[key] == at)
     }
 
@@ -152,6 +161,40 @@ def _committed(broker: SimulatedBroker, key: TopicPartition) -> dict[int, object
     return {at: what for at, what in _contents(partition.log).items() if at < until}
 
 
+# Transactions
+
+
+def check_transactions(world: SimulatedWorld) -> None:
+    """Each replica knows of transactions what its batches say. Compaction takes the index of those
+    that are aborted away with their messages. Raises AssertionError."""
+    for broker in world.staying:
+        for key, log in broker.log_manager.logs.items():
+            found, where = LogTransactions(entries(log).values()), f"{key} on {broker.host}"
+            known = log.producers.states.open
+            assert known == found.open, f"{where} has open {known}: {found.open}"
+            if not log.config.compact:
+                start, end = log.log_start_offset, log.log_end_offset
+                told = [Aborted(*each[:3]) for each in log.aborted_between(start, end)]
+                listed = [each for each in told if each.first >= start and each.last < end]
+                assert listed == found.aborted, f"{where} has aborted {listed}: {found.aborted}"
+
+
+def _transactions(broker: SimulatedBroker) -> Iterator[str]:
+    """Those that have not ended, as their coordinator has them, and where readers wait for one."""
+    rooms = broker.rooms
+    assert rooms is not None
+    for _, entry in rooms.transactions.coordinator.store.all():
+        if entry.pending or entry.current.state not in IDLE:
+            yield f"the transaction {entry.current} on {broker.host}"
+    for key, partition in rooms.storage.replicas.partitions.items():
+        if partition.is_leader and partition.last_stable_offset < partition.high_watermark:
+            yield f"{key} on {broker.host} is stable up to {partition.last_stable_offset} alone"
+    for number in range(SOURCES):
+        copied = GroupPartition(relay_load.GROUP, transactional.TOPIC, number)
+        if rooms.groups.offsets.is_unstable(copied):
+            yield f"a pending offset of {copied} on {broker.host}"
+
+
 # Remains
 
 
@@ -162,6 +205,7 @@ def leftovers(world: SimulatedWorld) -> list[str]:
     found += [f"unrest in {each}" for each in topics(world) if not is_at_rest(world, each)]
     for broker in world.staying:
         found += [*_requests(broker, [each.host for each in world.brokers.values()])]
+        found += _transactions(broker)
     return found
 
 

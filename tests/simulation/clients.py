@@ -15,10 +15,10 @@ from kafka08.network.channel import Channel
 from kafka08.protocol.schemas import MetadataRequest
 from tests.simulation.keyed_ledger import KeyedLedger
 from tests.simulation.ledger import Ledger
+from tests.simulation.list_ledger import ListLedger
 from tests.simulation.runtime import SimulatedRuntime
 from tests.simulation.scheduler import SimulatedTask
 from tests.simulation.sessions import SimulatedSessions
-from tests.simulation.transfer_ledger import TransferLedger
 
 PORT = 9092
 _PAUSE_SECONDS = 0.1
@@ -29,10 +29,9 @@ _LEGACY_METADATA_VERSION = 0
 
 class Seat(NamedTuple):
     """Where a client is: its process, the hosts of the brokers that have not left, ZooKeeper; the
-    topic that all use, what they know of it, of the topic with keys, and of that of transactions.
-    ``is_legacy``: it speaks
-    as in 0.8. ``is_synced``: brokers answer when they have synced. ``committed``: the highest high
-    watermark of any leader."""
+    topic that all use, what they know of it, of the topic with keys, and of the lists of
+    transactions. ``is_legacy``: it speaks as in 0.8. ``is_synced``: brokers answer when they have
+    synced. ``committed``: the highest high watermark of any leader."""
 
     runtime: SimulatedRuntime
     hosts: Sequence[str]
@@ -40,7 +39,7 @@ class Seat(NamedTuple):
     topic: str
     ledger: Ledger
     keyed: KeyedLedger
-    transfers: TransferLedger
+    lists: ListLedger
     is_legacy: bool
     is_synced: bool
     committed: Mapping[TopicPartition, int]

@@ -55,7 +55,8 @@ def aimed(seed: int, aim: Aim) -> Conditions:
     """Those of the seed with what the aim asks for."""
     drawn = draw(seed)
     rests = drawn.rests_every if aim.rests_every is None else aim.rests_every
-    return Conditions(_only(aim.faults), {**drawn.settings, **aim.settings}, rests, aim.loads)
+    kinds = _only(aim.faults) if aim.faults else drawn.faults
+    return Conditions(kinds, {**drawn.settings, **aim.settings}, rests, aim.loads)
 
 
 def synced(seed: int) -> Mapping[str, str]:

@@ -15,11 +15,12 @@ from tests.simulation.keyed_ledger import POLICIES, KeyedLedger, Policy
 from tests.simulation.keyed_load import TOPIC as KEYED
 from tests.simulation.keyed_load import KeyedConsumer, KeyedProducer
 from tests.simulation.ledger import Ledger
+from tests.simulation.list_ledger import ListLedger
+from tests.simulation.list_load import ListReader, ListWriter
 from tests.simulation.producers import IdempotentProducer, LeaderAcksProducer, WireProducer
+from tests.simulation.relay_load import Relay
 from tests.simulation.time_load import TimedConsumer
-from tests.simulation.transaction_load import TOPIC as TRANSFERS
-from tests.simulation.transaction_load import CommittedReader, Teller
-from tests.simulation.transfer_ledger import TransferLedger
+from tests.simulation.transactional import TOPIC as LISTS
 from tests.simulation.world import SimulatedWorld
 
 
@@ -57,9 +58,11 @@ LOADS = {
     KEYED: Load(KeyedProducer, 0.4),
     "keyed2": Load(KeyedProducer, 0.3, needs=KEYED),
     "keyed-consumer": Load(KeyedConsumer, 1.0, reads=True, needs=KEYED),
-    TRANSFERS: Load(Teller, 0.5, legacy=False),
-    "teller2": Load(Teller, 0.5, legacy=False, needs=TRANSFERS),
-    "committed-reader": Load(CommittedReader, 1.0, reads=True, legacy=False, needs=TRANSFERS),
+    LISTS: Load(ListWriter, 0.5, legacy=False),
+    "lists2": Load(ListWriter, 0.5, legacy=False, needs=LISTS),
+    "relay": Load(Relay, 0.7, legacy=False, needs=LISTS),
+    "relay2": Load(Relay, 0.5, legacy=False, needs="relay"),
+    "list-reader": Load(ListReader, 1.0, reads=True, legacy=False, needs=LISTS),
 }
 """By name, which is also that of the client's host."""
 ALWAYS = ("producer", "consumer")
@@ -88,14 +91,14 @@ class Clients:
     ) -> None:
         """``policy``: of the topic with keys."""
         self.ledger = Ledger()
-        self.transfers = TransferLedger()
+        self.lists = ListLedger()
         self._clients: dict[str, WireClient] = {}
         self._hosts = [each.host for each in world.brokers.values()]
         keyed = KeyedLedger(policy)
         for name in names:
             world.scheduler.note(name, "load")
             place = world.client(name), self._hosts, world.sessions, topic
-            known = self.ledger, keyed, self.transfers
+            known = self.ledger, keyed, self.lists
             kind = not world.is_of_today, world.durability.is_synced
             seat = Seat(*place, *known, *kind, world.committed)
             self._clients[name] = LOADS[name].kind(seat)

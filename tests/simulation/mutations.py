@@ -21,7 +21,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import NamedTuple
 
-from tests.simulation.aims import INDEXED, SYNCED, Aim
+from tests.simulation.aims import INDEXED, SYNCED, TRANSACTIONS, Aim
 from tests.simulation.mutation_table import MutationTable, Row, row_of, said
 
 ROOT = Path(__file__).parents[2]
@@ -57,6 +57,14 @@ _FETCHERS = "kafka08.server.replication.fetchers"
 _ROLES = "kafka08.server.replication.roles"
 _REPLICAS = "kafka08.server.storage.replica_manager"
 _LOG = "kafka08.log.log"
+_PRODUCERS = "kafka08.log.producers"
+_PRODUCER_STATE = "kafka08.log.producer_state"
+_COORDINATOR = "kafka08.server.transactions.coordinator"
+_TRANSACTION_STORE = "kafka08.server.transactions.store"
+_OFFSETS = "kafka08.server.groups.offset_manager"
+_CLEANED = "kafka08.log.cleaning.transactions"
+
+_TRANSACTING = Aim(loads=TRANSACTIONS)
 
 _AIMED_BROKERS = 3
 """In runs with an aim."""
@@ -85,7 +93,7 @@ MUTATIONS = {
     ),
     "serve-beyond-the-high-watermark": Mutation(
         _PARTITION,
-        "        until = max(self.high_watermark, log.log_start_offset)\n",
+        "        until = max(end, log.log_start_offset)\n",
         "        until = log.log_end_offset\n",
     ),
     "follower-takes-the-leaders-high-watermark": Mutation(
@@ -278,12 +286,12 @@ MUTATIONS = {
     ),
     "commit-acknowledged-before-it-is-written": Mutation(
         "kafka08.server.groups.offset_manager",
-        "        return await_acks(self._replicas, required, acks, timeout_ms)[key], base\n",
-        "        return NO_ERROR, base\n",
+        "        return await_acks(self._replicas, required, acks, timeout_ms)[key]\n",
+        "        return NO_ERROR\n",
         Aim(("kill", "slow link")),
     ),
     "offsets-are-loaded-to-the-known-high-watermark": Mutation(
-        "kafka08.server.groups.offset_manager",
+        "kafka08.server.storage.state_topic",
         "        end = max(partition.high_watermark, partition.leadership_start)\n",
         "        end = partition.high_watermark\n",
         Aim(("kill", "slow link")),
@@ -315,6 +323,143 @@ MUTATIONS = {
         "kafka08.log.producers",
         "            if base not in plain and (end is None or end > start):\n",
         "            if base in plain:\n",
+    ),
+    # The coordinator of transactions
+    "end-answered-before-its-record-has-acks": Mutation(
+        _TRANSACTION_STORE,
+        "        code = await_acks(self._replicas, required, -1, timeout_ms)[partition]\n",
+        "        code = NO_ERROR\n",
+        Aim(("isolate", "silence", "kill"), loads=TRANSACTIONS),
+    ),
+    "prepared-transactions-are-forgotten": Mutation(
+        _COORDINATOR,
+        "            if entry.current.state in PREPARED:\n"
+        '                self._tasks.begin(f"end-of-',
+        '            if entry.current.state in ():\n                self._tasks.begin(f"end-of-',
+        _TRANSACTING,
+    ),
+    "a-commit-becomes-an-abort-at-a-takeover": Mutation(
+        "kafka08.server.transactions.records",
+        "    state = BY_NUMBER.get(value.state)\n",
+        "    state = BY_NUMBER.get(3 if value.state == 2 else value.state)\n",
+        _TRANSACTING,
+    ),
+    "takeover-keeps-the-coordinator-epoch": Mutation(
+        _TRANSACTION_STORE,
+        "        led = Led(partition.topic_partition.partition, partition.leader_epoch)\n",
+        "        led = Led(partition.topic_partition.partition, -partition.leader_epoch)\n",
+        _TRANSACTING,
+    ),
+    "a-former-producer-goes-on": Mutation(
+        _COORDINATOR,
+        "    return NO_ERROR if current.epoch == producer.epoch else",
+        "    return NO_ERROR if current.epoch >= producer.epoch else",
+        _TRANSACTING,
+    ),
+    "timeout-without-another-epoch": Mutation(
+        _COORDINATOR,
+        "            self._decide(led, entry, current._replace(epoch=epoch), PREPARE_ABORT)\n",
+        "            self._decide(led, entry, current, PREPARE_ABORT)\n",
+        _TRANSACTING,
+    ),
+    "a-marker-that-failed-counts": Mutation(
+        "kafka08.server.transactions.markers",
+        "                    if code in _SETTLED or code in _FENCED:\n",
+        "                    if key in left:\n",
+        _TRANSACTING,
+    ),
+    # Transactions in partitions
+    "marker-of-a-former-coordinator": Mutation(
+        _PRODUCER_STATE,
+        "            if batch.coordinator_epoch < known.coordinator_epoch and",
+        "            if batch.coordinator_epoch < NONE and",
+        Aim(("pause", "silence", "slow answers", "isolate"), loads=TRANSACTIONS),
+    ),
+    "late-batch-begins-a-transaction": Mutation(
+        "kafka08.server.transactions.verification",
+        "        if self._config.transaction_partition_verification_enable:\n",
+        "        if not self._config.transaction_partition_verification_enable:\n",
+        Aim(("pause", "part", "slow link"), loads=TRANSACTIONS),
+    ),
+    "serve-beyond-the-last-stable-offset": Mutation(
+        _PARTITION,
+        "        end = self.last_stable_offset if committed else self.high_watermark\n",
+        "        end = self.high_watermark\n",
+        _TRANSACTING,
+    ),
+    "stable-before-the-isr-has-the-marker": Mutation(
+        _PRODUCERS,
+        "            if last >= high_watermark:\n",
+        "            if last < 0:\n",
+        Aim(("kill", "slow link", "isolate"), loads=TRANSACTIONS),
+    ),
+    "fetch-does-not-name-the-aborted": Mutation(
+        _LOG,
+        "        if not self._has_aborted:\n            return []\n",
+        "        return []\n",
+        _TRANSACTING,
+    ),
+    "index-of-aborted-is-not-made-again": Mutation(
+        _PRODUCERS,
+        "        segment.aborted.replace_from(start, aborted)\n",
+        "",
+        Aim(("power cut", "slow sync", "kill"), loads=TRANSACTIONS),
+    ),
+    "index-of-aborted-is-not-truncated": Mutation(
+        _PRODUCERS,
+        "        segment.aborted.replace_from(start, aborted)\n",
+        "        segment.aborted.replace_from(segment.aborted.entries[-1].last_offset + 1"
+        " if segment.aborted.entries else start, aborted)\n",
+        Aim(("kill", "isolate", "slow answers"), loads=TRANSACTIONS),
+    ),
+    "open-transactions-outlive-a-truncation": Mutation(
+        _PRODUCER_STATE,
+        "        if self.transactional_end > end:\n",
+        "        if end < 0:\n",
+        Aim(("kill", "isolate", "slow answers"), loads=TRANSACTIONS),
+    ),
+    "snapshot-without-open-transactions": Mutation(
+        _PRODUCER_STATE,
+        "known.coordinator_epoch, known.transaction_start)\n\n\n",
+        "known.coordinator_epoch, NONE)\n\n\n",
+        Aim(("restart", "kill"), loads=TRANSACTIONS),
+    ),
+    "compaction-removes-a-marker-that-is-needed": Mutation(
+        _CLEANED,
+        "        if header.producer_id in self._begun:\n",
+        "        if header.producer_id in ():\n",
+        Aim(("kill", "restart", "drift"), loads=TRANSACTIONS),
+    ),
+    "compaction-keeps-what-was-aborted": Mutation(
+        "kafka08.log.cleaning.compaction",
+        "        if header in survival.aborted:\n",
+        "        if header in ():\n",
+        Aim(("kill", "restart", "drift"), loads=TRANSACTIONS),
+    ),
+    "aborted-messages-supersede": Mutation(
+        "kafka08.log.cleaning.key_map",
+        "header_of(data, position) in self._aborted:\n",
+        "header_of(data, position) in ():\n",
+        Aim(("kill", "restart", "drift"), loads=TRANSACTIONS),
+    ),
+    # Offsets in transactions
+    "pending-offsets-count-at-once": Mutation(
+        _OFFSETS,
+        "            self._pending.add(key.partition, producer_id, entry, Stored(committed, at))\n",
+        "            self._remember(entry, committed, at)\n",
+        _TRANSACTING,
+    ),
+    "pending-offsets-are-lost-at-a-takeover": Mutation(
+        _OFFSETS,
+        "                    self._pending.add(loader.number, pending_of, entry, stored)\n",
+        "                    pass\n",
+        Aim(("kill", "isolate", "elect"), loads=TRANSACTIONS),
+    ),
+    "aborted-offsets-count": Mutation(
+        _OFFSETS,
+        "        if committed:\n            for key, stored in pending.items():\n",
+        "        if pending:\n            for key, stored in pending.items():\n",
+        _TRANSACTING,
     ),
 }
 

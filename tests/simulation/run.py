@@ -27,8 +27,8 @@ from tests.simulation import (
     departure,
     faults,
     kinds,
+    list_load,
     loads,
-    transaction_load,
 )
 from tests.simulation.broker import SimulatedBroker
 from tests.simulation.conditions import Conditions
@@ -156,8 +156,10 @@ class SimulatedRun:
         policy = Random(f"{self.plan.seed}/policy").choice(POLICIES)
         if loads.KEYED in names:
             self.create_topic(world, loads.KEYED, partitions=1, settings=policy.settings)
-        if loads.TRANSFERS in names:
-            self.create_topic(world, loads.TRANSFERS, partitions=transaction_load.PARTITIONS)
+        if loads.LISTS in names:
+            settings = list_load.settings(self.plan.seed)
+            partitions = list_load.PARTITIONS
+            self.create_topic(world, loads.LISTS, partitions=partitions, settings=settings)
         names = [each for each in names if each not in self.plan.without]
         clients = self.clients = Clients(world, TOPIC, names, policy)
         clients.start()
@@ -174,6 +176,7 @@ class SimulatedRun:
         self._await_nothing(self._left, _PAUSE)
         self._await(lambda: checks.is_replicated(world))
         checks.check_agreement(world)
+        checks.check_transactions(world)
         for broker in world.staying:
             self._stop(broker)
         self._await(lambda: not world.sessions.ensemble.tree.ephemerals)
@@ -199,6 +202,7 @@ class SimulatedRun:
         self.settle()
         self._await_nothing(self._kept, _BETWEEN_CHANGES)
         checks.check_agreement(self.world)
+        checks.check_transactions(self.world)
         return scheduler.now - began
 
     def _kept(self) -> list[str]:

@@ -14,6 +14,7 @@ from kafka08.common import TopicPartition
 from kafka08.server.replication.roles import Roles
 from tests.simulation.broker import SimulatedBroker
 from tests.simulation.scheduler import SimulatedTask
+from tests.simulation.stability import Stability
 from tests.simulation.world import SimulatedWorld
 
 
@@ -41,7 +42,8 @@ class Watchman:
       nor does the first offset;
     - a broker obeys no epoch of a leader or a controller below one that it knew, and begins to lead
       once in an epoch;
-    - each live member of the isr has all that any leader has shown to consumers.
+    - each live member of the isr has all that any leader has shown to consumers;
+    - what a leader has shown as stable stays so.
 
     ``exempt``: the brokers whose logs may have lost their ends, by a power cut.
     """
@@ -53,6 +55,7 @@ class Watchman:
         self._seen: dict[str, dict[TopicPartition, _Seen]] = {}
         self._history = world.sessions.history
         self._committed = world.committed
+        self._stability = Stability()
         self._controllers: WeakKeyDictionary[Roles, int] = WeakKeyDictionary()
 
     def look(self, task: SimulatedTask | None) -> None:
@@ -95,6 +98,8 @@ class Watchman:
                 seen[name] = partition, now
                 shown = None if before is None or known is not partition else Shown(*before)
                 self._compare(broker, name, shown, Shown(*now))
+                if partition.is_leader and broker.id not in self.exempt:
+                    self._stability.look(partition)
 
     def _compare(
         self, broker: SimulatedBroker, name: TopicPartition, before: Shown | None, now: Shown
