@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
+from kafka08.common import TopicPartition
 from kafka08.errors import NO_ERROR, OffsetOutOfRangeError
 from kafka08.message.entry import AnyMessage
 from kafka08.message.sets import iter_messages
@@ -85,8 +86,14 @@ class WireConsumer(WireClient):
                 if self.rng.random() < _END_ASKED:
                     self._check_end(partition, epoch)
             self.positions[partition] = self._read(partition, position, answer)
-            if self.stopping and self.positions[partition] >= answer.high_watermark:
+            if self.stopping and self.is_at_end(partition, answer):
                 self._read_all.add(partition)
+
+    def is_at_end(self, partition: int, answer: FetchPartitionResponse) -> bool:
+        """Whether it has read all that was committed. A new leader may not know yet how far the one
+        before it had."""
+        committed = self.seat.committed.get(TopicPartition(self.topic, partition), 0)
+        return self.positions[partition] >= max(answer.high_watermark, committed)
 
     def _epoch(self, partition: int) -> int:
         """The leader epoch to name in a Fetch of this version."""

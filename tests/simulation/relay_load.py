@@ -107,9 +107,9 @@ class Relay(TransactionalClient):
         topics = [OffsetFetchTopic(self.topic, [partition])]
         request = OffsetFetchRequest(GROUP, topics, require_stable=stable)
         answer = self._ask_group(request, _FETCH_VERSION)
-        (found,) = answer.topics[0].partitions
-        code = answer.error or found.error
-        if code != NO_ERROR:
+        found = None if answer.error else answer.topics[0].partitions[0]
+        code = answer.error if found is None else found.error
+        if found is None or code != NO_ERROR:
             self._group_fails("offsets", code)
             return None
         return 0 if found.offset == NOTHING else int(found.offset)
