@@ -19,10 +19,11 @@ INDEXED = {"log.index.interval.bytes": "100"}
 
 class Aim(NamedTuple):
     """``faults``: the kinds that come, beside those that heal; () as the seed draws them. With
-    ``settings`` for all brokers, these ``loads``, and a rest after so many. ``rests_every`` None:
-    as the seed draws it."""
+    ``settings`` for all brokers, these ``loads``, and a rest after so many. ``only``: no others but
+    those of all runs, so that the run is short. ``rests_every`` None: as the seed draws it."""
 
     faults: tuple[str, ...] = ()
     settings: Mapping[str, str] = MappingProxyType({})
     loads: tuple[str, ...] = ()
     rests_every: int | None = None
+    only: bool = False

@@ -34,12 +34,14 @@ ALL = tuple(name for name, fault in FAULTS.items() for _ in range(fault.weight))
 class Conditions(NamedTuple):
     """``faults``: the names of the kinds, each as often as it is to come among the others.
     ``settings``: of all brokers. ``rests_every``: after so many faults they end, until all is as it
-    was promised; 0: only after the last one. ``loads``: clients that are there in any case."""
+    was promised; 0: only after the last one. ``loads``: clients that are there in any case;
+    ``only``: and no others but those of all runs."""
 
     faults: tuple[str, ...] = ALL
     settings: Mapping[str, str] = MappingProxyType({})
     rests_every: int = 0
     loads: tuple[str, ...] = ()
+    only: bool = False
 
 
 def draw(seed: int) -> Conditions:
@@ -56,7 +58,8 @@ def aimed(seed: int, aim: Aim) -> Conditions:
     drawn = draw(seed)
     rests = drawn.rests_every if aim.rests_every is None else aim.rests_every
     kinds = _only(aim.faults) if aim.faults else drawn.faults
-    return Conditions(kinds, {**drawn.settings, **aim.settings}, rests, aim.loads)
+    settings = {**drawn.settings, **aim.settings}
+    return Conditions(kinds, settings, rests, aim.loads, aim.only)
 
 
 def synced(seed: int) -> Mapping[str, str]:

@@ -68,12 +68,15 @@ LOADS = {
 ALWAYS = ("producer", "consumer")
 
 
-def drawn(world: SimulatedWorld, wanted: Collection[str] = ()) -> list[str]:
-    """The names of some loads, as the seed picks them, and of those that are ``wanted``."""
+def drawn(world: SimulatedWorld, wanted: Collection[str] = (), *, only: bool = False) -> list[str]:
+    """The names of some loads, as the seed picks them, and of those that are ``wanted``. ``only``
+    these, with those of all runs."""
     rng = world.scheduler.rng
     names: list[str] = []
     for name, load in LOADS.items():
         is_drawn = (load.chance > 0 and rng.random() < load.chance) or name in wanted
+        if only and name not in (*ALWAYS, *wanted):
+            continue
         if is_drawn and load.needs in ("", *names) and (load.legacy or world.is_of_today):
             names.append(name)
     return names

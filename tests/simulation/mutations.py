@@ -64,7 +64,7 @@ _TRANSACTION_STORE = "kafka08.server.transactions.store"
 _OFFSETS = "kafka08.server.groups.offset_manager"
 _CLEANED = "kafka08.log.cleaning.transactions"
 
-_TRANSACTING = Aim(loads=TRANSACTIONS)
+_TRANSACTING = Aim(loads=TRANSACTIONS, only=True)
 
 _AIMED_BROKERS = 3
 """In runs with an aim."""
@@ -329,7 +329,7 @@ MUTATIONS = {
         _TRANSACTION_STORE,
         "        code = await_acks(self._replicas, required, -1, timeout_ms)[partition]\n",
         "        code = NO_ERROR\n",
-        Aim(("isolate", "silence", "kill"), loads=TRANSACTIONS),
+        Aim(("isolate", "silence", "kill"), loads=TRANSACTIONS, only=True),
     ),
     "prepared-transactions-are-forgotten": Mutation(
         _COORDINATOR,
@@ -373,13 +373,13 @@ MUTATIONS = {
         _PRODUCER_STATE,
         "            if batch.coordinator_epoch < known.coordinator_epoch and",
         "            if batch.coordinator_epoch < NONE and",
-        Aim(("pause", "silence", "slow answers", "isolate"), loads=TRANSACTIONS),
+        Aim(("pause", "silence", "slow answers", "isolate"), loads=TRANSACTIONS, only=True),
     ),
     "late-batch-begins-a-transaction": Mutation(
         "kafka08.server.transactions.verification",
         "        if self._config.transaction_partition_verification_enable:\n",
         "        if not self._config.transaction_partition_verification_enable:\n",
-        Aim(("pause", "part", "slow link"), loads=TRANSACTIONS),
+        Aim(("pause", "part", "slow link"), loads=TRANSACTIONS, only=True),
     ),
     "serve-beyond-the-last-stable-offset": Mutation(
         _PARTITION,
@@ -391,7 +391,7 @@ MUTATIONS = {
         _PRODUCERS,
         "            if last >= high_watermark:\n",
         "            if last < 0:\n",
-        Aim(("kill", "slow link", "isolate"), loads=TRANSACTIONS),
+        Aim(("kill", "slow link", "isolate"), loads=TRANSACTIONS, only=True),
     ),
     "fetch-does-not-name-the-aborted": Mutation(
         _LOG,
@@ -403,44 +403,44 @@ MUTATIONS = {
         _PRODUCERS,
         "        segment.aborted.replace_from(start, aborted)\n",
         "",
-        Aim(("power cut", "slow sync", "kill"), loads=TRANSACTIONS),
+        Aim(("power cut", "slow sync", "kill"), loads=TRANSACTIONS, only=True),
     ),
     "index-of-aborted-is-not-truncated": Mutation(
         _PRODUCERS,
         "        segment.aborted.replace_from(start, aborted)\n",
         "        segment.aborted.replace_from(segment.aborted.entries[-1].last_offset + 1"
         " if segment.aborted.entries else start, aborted)\n",
-        Aim(("kill", "isolate", "slow answers"), loads=TRANSACTIONS),
+        Aim(("kill", "isolate", "slow answers"), loads=TRANSACTIONS, only=True),
     ),
     "open-transactions-outlive-a-truncation": Mutation(
         _PRODUCER_STATE,
         "        if self.transactional_end > end:\n",
         "        if end < 0:\n",
-        Aim(("kill", "isolate", "slow answers"), loads=TRANSACTIONS),
+        Aim(("kill", "isolate", "slow answers"), loads=TRANSACTIONS, only=True),
     ),
     "snapshot-without-open-transactions": Mutation(
         _PRODUCER_STATE,
         "known.coordinator_epoch, known.transaction_start)\n\n\n",
         "known.coordinator_epoch, NONE)\n\n\n",
-        Aim(("restart", "kill"), loads=TRANSACTIONS),
+        Aim(("restart", "kill"), loads=TRANSACTIONS, only=True),
     ),
     "compaction-removes-a-marker-that-is-needed": Mutation(
         _CLEANED,
         "        if header.producer_id in self._begun:\n",
         "        if header.producer_id in ():\n",
-        Aim(("kill", "restart", "drift"), loads=TRANSACTIONS),
+        Aim(("kill", "restart", "drift"), loads=TRANSACTIONS, only=True),
     ),
     "compaction-keeps-what-was-aborted": Mutation(
         "kafka08.log.cleaning.compaction",
         "        if header in survival.aborted:\n",
         "        if header in ():\n",
-        Aim(("kill", "restart", "drift"), loads=TRANSACTIONS),
+        Aim(("kill", "restart", "drift"), loads=TRANSACTIONS, only=True),
     ),
     "aborted-messages-supersede": Mutation(
         "kafka08.log.cleaning.key_map",
         "header_of(data, position) in self._aborted:\n",
         "header_of(data, position) in ():\n",
-        Aim(("kill", "restart", "drift"), loads=TRANSACTIONS),
+        Aim(("kill", "restart", "drift"), loads=TRANSACTIONS, only=True),
     ),
     # Offsets in transactions
     "pending-offsets-count-at-once": Mutation(
@@ -453,7 +453,7 @@ MUTATIONS = {
         _OFFSETS,
         "                    self._pending.add(loader.number, pending_of, entry, stored)\n",
         "                    pass\n",
-        Aim(("kill", "isolate", "elect"), loads=TRANSACTIONS),
+        Aim(("kill", "isolate", "elect"), loads=TRANSACTIONS, only=True),
     ),
     "aborted-offsets-count": Mutation(
         _OFFSETS,

@@ -221,7 +221,7 @@ class SimulatedRun:
 
     def drawn_loads(self) -> list[str]:
         """The names of the clients, with those that the plan leaves out."""
-        drawn = loads.drawn(self.world, self.conditions.loads)
+        drawn = loads.drawn(self.world, self.conditions.loads, only=self.conditions.only)
         self.optional = tuple(each for each in drawn if each not in loads.ALWAYS)
         return drawn
 

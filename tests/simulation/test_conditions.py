@@ -43,6 +43,8 @@ def test_runs_with_an_aim_have_few_faults_and_what_it_needs() -> None:
         assert found.settings == {**draw(seed).settings, **SYNCED}
         assert (found.loads, found.rests_every) == (("admin",), draw(seed).rests_every)
         assert aimed(seed, Aim(("kill",), rests_every=5)).rests_every == 5
+        assert aimed(seed, Aim(loads=("lists",), only=True)).only
+        assert aimed(seed, Aim(loads=("lists",))) == draw(seed)._replace(loads=("lists",))
 
 
 @pytest.mark.parametrize("rests_every", [0, 2])

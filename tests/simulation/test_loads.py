@@ -6,14 +6,14 @@ from pathlib import Path
 from unittest import mock
 
 from tests.simulation import loads, plan
-from tests.simulation.loads import LOADS
+from tests.simulation.loads import ALWAYS, LOADS
 from tests.simulation.run import RunOutcome, SimulatedRun
 from tests.simulation.world import SimulatedWorld
 
 
 def run(directory: Path, seed: int, faults: int, *names: str) -> RunOutcome:
     directory.mkdir()
-    with mock.patch.object(loads, "drawn", lambda *_: list(names or LOADS)):
+    with mock.patch.object(loads, "drawn", lambda *_, **__: list(names or LOADS)):
         return SimulatedRun(directory, plan.draw(seed, faults=faults, brokers=2)).run()
 
 
@@ -24,6 +24,8 @@ def test_wanted_clients_are_drawn_in_any_case(tmp_path: Path) -> None:
         without, wanted = SimulatedWorld(path, seed, count=1), ("admin", "leader-acks")
         chosen = loads.drawn(SimulatedWorld(path, seed, count=1), wanted)
         assert set(chosen) == {*loads.drawn(without), *wanted}
+        alone = loads.drawn(SimulatedWorld(path, seed, count=1), wanted, only=True)
+        assert set(alone) == {*ALWAYS, *wanted}
 
 
 def test_all_clients(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_an_acknowledgement_before_the_isr_has_it_is_found(tmp_path: Path) -> No
     )
     busy = mock.patch.object(producers, "_PAUSES", (0.0,))
     names = ["producer", "producer2", "consumer"]
-    few = mock.patch.object(loads, "drawn", lambda *_: names)
+    few = mock.patch.object(loads, "drawn", lambda *_, **__: names)
     kills = Conditions(("kill", "start"))
     found = pytest.raises(AssertionError, match=r"acknowledged|not done after|error 45")
     with early, busy, few, found:
