@@ -179,6 +179,16 @@ def check_transactions(world: SimulatedWorld) -> None:
                 assert listed == found.aborted, f"{where} has aborted {listed}: {found.aborted}"
 
 
+def open_transactions(world: SimulatedWorld) -> set[tuple[TopicPartition, int, int]]:
+    """The partition, producer and first offset of each transaction for which readers wait."""
+    return {
+        (key, *transaction)
+        for broker in world.staying
+        for key, log in broker.log_manager.logs.items()
+        for transaction in log.producers.states.open.items()
+    }
+
+
 def _transactions(broker: SimulatedBroker) -> Iterator[str]:
     """Those that have not ended, as their coordinator has them, and where readers wait for one."""
     rooms = broker.rooms

@@ -65,6 +65,7 @@ _OFFSETS = "kafka08.server.groups.offset_manager"
 _CLEANED = "kafka08.log.cleaning.transactions"
 
 _TRANSACTING = Aim(loads=TRANSACTIONS, only=True)
+_WITH_RESTS = _TRANSACTING._replace(rests_every=5)
 
 _AIMED_BROKERS = 3
 """In runs with an aim."""
@@ -336,7 +337,7 @@ MUTATIONS = {
         "            if entry.current.state in PREPARED:\n"
         '                self._tasks.begin(f"end-of-',
         '            if entry.current.state in ():\n                self._tasks.begin(f"end-of-',
-        _TRANSACTING,
+        _WITH_RESTS,
     ),
     "a-commit-becomes-an-abort-at-a-takeover": Mutation(
         "kafka08.server.transactions.records",
@@ -348,7 +349,7 @@ MUTATIONS = {
         _TRANSACTION_STORE,
         "        led = Led(partition.topic_partition.partition, partition.leader_epoch)\n",
         "        led = Led(partition.topic_partition.partition, -partition.leader_epoch)\n",
-        _TRANSACTING,
+        _WITH_RESTS,
     ),
     "a-former-producer-goes-on": Mutation(
         _COORDINATOR,
@@ -379,7 +380,7 @@ MUTATIONS = {
         "kafka08.server.transactions.verification",
         "        if self._config.transaction_partition_verification_enable:\n",
         "        if not self._config.transaction_partition_verification_enable:\n",
-        Aim(("pause", "part", "slow link"), loads=TRANSACTIONS, only=True),
+        Aim(("pause", "part", "slow link"), loads=TRANSACTIONS, rests_every=5, only=True),
     ),
     "serve-beyond-the-last-stable-offset": Mutation(
         _PARTITION,
@@ -403,44 +404,44 @@ MUTATIONS = {
         _PRODUCERS,
         "        segment.aborted.replace_from(start, aborted)\n",
         "",
-        Aim(("power cut", "slow sync", "kill"), loads=TRANSACTIONS, only=True),
+        Aim(("power cut", "slow sync", "kill"), loads=TRANSACTIONS, rests_every=5, only=True),
     ),
     "index-of-aborted-is-not-truncated": Mutation(
         _PRODUCERS,
         "        segment.aborted.replace_from(start, aborted)\n",
         "        segment.aborted.replace_from(segment.aborted.entries[-1].last_offset + 1"
         " if segment.aborted.entries else start, aborted)\n",
-        Aim(("kill", "isolate", "slow answers"), loads=TRANSACTIONS, only=True),
+        Aim(("kill", "isolate", "slow answers"), loads=TRANSACTIONS, rests_every=5, only=True),
     ),
     "open-transactions-outlive-a-truncation": Mutation(
         _PRODUCER_STATE,
         "        if self.transactional_end > end:\n",
         "        if end < 0:\n",
-        Aim(("kill", "isolate", "slow answers"), loads=TRANSACTIONS, only=True),
+        Aim(("kill", "isolate", "slow answers"), loads=TRANSACTIONS, rests_every=5, only=True),
     ),
     "snapshot-without-open-transactions": Mutation(
         _PRODUCER_STATE,
         "known.coordinator_epoch, known.transaction_start)\n\n\n",
         "known.coordinator_epoch, NONE)\n\n\n",
-        Aim(("restart", "kill"), loads=TRANSACTIONS, only=True),
+        Aim(("restart", "kill"), loads=TRANSACTIONS, rests_every=5, only=True),
     ),
     "compaction-removes-a-marker-that-is-needed": Mutation(
         _CLEANED,
         "        if header.producer_id in self._begun:\n",
         "        if header.producer_id in ():\n",
-        Aim(("kill", "restart", "drift"), loads=TRANSACTIONS, only=True),
+        Aim(("kill", "restart", "drift"), loads=TRANSACTIONS, rests_every=5, only=True),
     ),
     "compaction-keeps-what-was-aborted": Mutation(
         "kafka08.log.cleaning.compaction",
         "        if header in survival.aborted:\n",
         "        if header in ():\n",
-        Aim(("kill", "restart", "drift"), loads=TRANSACTIONS, only=True),
+        Aim(("kill", "restart", "drift"), loads=TRANSACTIONS, rests_every=5, only=True),
     ),
     "aborted-messages-supersede": Mutation(
         "kafka08.log.cleaning.key_map",
         "header_of(data, position) in self._aborted:\n",
         "header_of(data, position) in ():\n",
-        Aim(("kill", "restart", "drift"), loads=TRANSACTIONS, only=True),
+        Aim(("kill", "restart", "drift"), loads=TRANSACTIONS, rests_every=5, only=True),
     ),
     # Offsets in transactions
     "pending-offsets-count-at-once": Mutation(

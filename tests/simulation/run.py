@@ -201,6 +201,8 @@ class SimulatedRun:
         began = scheduler.now
         self.settle()
         self._await_nothing(self._kept, _BETWEEN_CHANGES)
+        held = checks.open_transactions(self.world)
+        self._await(lambda: held.isdisjoint(checks.open_transactions(self.world)))
         checks.check_agreement(self.world)
         checks.check_transactions(self.world)
         return scheduler.now - began

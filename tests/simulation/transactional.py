@@ -36,6 +36,8 @@ _OF_TRANSACTIONS = 1
 _TIMEOUT_MS = 5_000
 _ACKS_TIMEOUT_MS = 1_000
 _PAUSE_SECONDS = 0.05
+_LONGEST_PAUSE_SECONDS = 0.3
+"""After a write."""
 _DAWDLES = 0.01
 _LONGEST_SECONDS = 9.0
 _FETCH_BYTES, _WAIT_MS = 4_000, 100
@@ -150,7 +152,7 @@ class TransactionalClient(WireClient):
             self.refused(f"a write to {number}", code)
             return False
         self._sequences[number] = sequence + len(messages)
-        self.runtime.sleep(_PAUSE_SECONDS * self.rng.random())
+        self.runtime.sleep(_LONGEST_PAUSE_SECONDS * self.rng.random())
         return True
 
     def include_offsets(self, group: str) -> bool:
