@@ -374,7 +374,7 @@ MUTATIONS = {
         _PRODUCER_STATE,
         "            if batch.coordinator_epoch < known.coordinator_epoch and",
         "            if batch.coordinator_epoch < NONE and",
-        Aim(("pause", "silence", "slow answers", "isolate"), loads=TRANSACTIONS, only=True),
+        Aim(("isolate", "slow link", "slow answers"), loads=TRANSACTIONS, only=True),
     ),
     "late-batch-begins-a-transaction": Mutation(
         "kafka08.server.transactions.verification",
@@ -407,10 +407,9 @@ MUTATIONS = {
         Aim(("power cut", "slow sync", "kill"), loads=TRANSACTIONS, rests_every=5, only=True),
     ),
     "index-of-aborted-is-not-truncated": Mutation(
-        _PRODUCERS,
-        "        segment.aborted.replace_from(start, aborted)\n",
-        "        segment.aborted.replace_from(segment.aborted.entries[-1].last_offset + 1"
-        " if segment.aborted.entries else start, aborted)\n",
+        "kafka08.log.segments.transaction_index",
+        "        if same < len(known):\n",
+        "        if same < 0:\n",
         Aim(("kill", "isolate", "slow answers"), loads=TRANSACTIONS, rests_every=5, only=True),
     ),
     "open-transactions-outlive-a-truncation": Mutation(

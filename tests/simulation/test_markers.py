@@ -107,3 +107,26 @@ def test_a_marker_that_died_with_its_leader_is_written_again(world: SimulatedWor
         assert (found.open, found.aborted) == ({}, [])
         client.stopping = True
         world.scheduler.run(lambda: client.has_stopped, seconds=10)
+
+
+def test_a_transaction_that_has_not_ended_is_left(world: SimulatedWorld) -> None:
+    def left() -> list[str]:
+        return [
+            each for each in checks.leftovers(world) if "transaction" in each or "stable" in each
+        ]
+
+    with world:
+        client = begin(world)
+        world.scheduler.run(lambda: checks.is_replicated(world), seconds=30)
+        coordinated, led = left()
+        assert "writer" in coordinated and str(LISTS) in led
+        assert {key for key, _, _ in checks.open_transactions(world)} == {LISTS}
+        checks.check_transactions(world)
+        client.may_end = True
+        world.scheduler.run(lambda: client.has_ended and not left(), seconds=30)
+        world.scheduler.run(lambda: not checks.open_transactions(world), seconds=30)
+        log(world, FOLLOWERS[0]).producers.states.open[7] = 0
+        with pytest.raises(AssertionError, match=r"has open \{7: 0\}: \{\}"):
+            checks.check_transactions(world)
+        client.stopping = True
+        world.scheduler.run(lambda: client.has_stopped, seconds=10)
