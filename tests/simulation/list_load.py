@@ -118,6 +118,7 @@ class ListReader(WireConsumer):
             self.positions = dict.fromkeys(range(PARTITIONS), 0)
             self._found.clear()
             self._copies.clear()
+            self._read_all.clear()
         super().work()
 
     def fetch(self, partition: int, position: int) -> FetchPartitionResponse:
