@@ -174,7 +174,7 @@ def check_transactions(world: SimulatedWorld) -> None:
             assert known == found.open, f"{where} has open {known}: {found.open}"
             if not log.config.compact:
                 start, end = log.log_start_offset, log.log_end_offset
-                told = [Aborted(*each[:3]) for each in log.aborted_between(start, end)]
+                told = [Aborted(*each[:3]) for each in log.aborted.between(start, end)]
                 listed = [each for each in told if each.first >= start and each.last < end]
                 assert listed == found.aborted, f"{where} has aborted {listed}: {found.aborted}"
 

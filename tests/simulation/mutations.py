@@ -395,8 +395,8 @@ MUTATIONS = {
         Aim(("kill", "slow link", "isolate"), loads=TRANSACTIONS, only=True),
     ),
     "fetch-does-not-name-the-aborted": Mutation(
-        _LOG,
-        "        if not self._has_aborted:\n            return []\n",
+        "kafka08.log.aborted",
+        "        if not self._has_any:\n            return []\n",
         "        return []\n",
         _TRANSACTING,
     ),

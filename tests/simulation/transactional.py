@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
+from kafka08.client.committed import without_aborted
 from kafka08.errors import NO_ERROR, LaterCode, ProtocolError
 from kafka08.message.batch import TRANSACTIONAL
-from kafka08.message.committed import without_aborted
 from kafka08.message.record_sets import Sender, encode_records
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
@@ -111,7 +111,7 @@ class TransactionalClient(WireClient):
             self.failed("no coordinator", answer.error)
 
     def _register(self) -> None:
-        """What a former producer has open is aborted then; so is what this one has lost."""
+        """A transaction of a former producer is aborted then; so is one that this one has lost."""
         request = InitProducerIdRequest(self._id, _TIMEOUT_MS)
         answer = self._ask(request, _ID_VERSION)
         if answer.error == NO_ERROR:
