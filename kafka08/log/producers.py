@@ -87,7 +87,8 @@ class ProducerStateManager:
         damaged = [s.base_offset for s in segments if s.aborted.is_damaged()]
         known = min([known, *damaged])
         self.remove_above(known)
-        plain = [s.base_offset for s in segments if s.magic_found in (0, 1)]
+        # An empty one may have lost a marker that its index of aborted transactions still has.
+        plain = [s.base_offset for s in segments if s.size and s.magic_found in (0, 1)]
         self._restore(segments, known, now, plain)
         bases = {segment.base_offset for segment in segments}
         self._remove([offset for offset in self.snapshots[:-1] if offset not in bases])

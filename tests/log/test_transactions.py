@@ -226,6 +226,18 @@ def test_a_restart(tmp_path: Path, clean: bool, lost: str) -> None:
     assert facts(again) == expected
 
 
+def test_an_entry_whose_marker_was_to_begin_a_segment_goes_at_the_start(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    verify(log, 1)
+    write(log, 1, 0)
+    log.roll()
+    log.files.active.aborted.append([AbortedTransaction(1, 0, 1, 2)])  # and it is killed
+    again = open_log(tmp_path, clean_shutdown=False, recovery_point=0)
+    assert aborted(again) == []
+    end(again, 1, ABORT)
+    assert aborted(again) == [AbortedTransaction(1, 0, 1, 2)]
+
+
 def test_a_damaged_index_is_made_again_after_a_clean_stop_too(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     history(log)
