@@ -35,8 +35,7 @@ def check(found: SimulatedRun, minutes: int) -> None:
     writers = lists.transactions.values()
     elements = [each for of_one in writers for one in of_one for each in one.elements]
     assert len({each.list for each in elements}) == LISTS
-    assert lists.committed > 100 * minutes
-    assert len(lists.seen) > 200 * minutes
+    assert lists.committed > 20 * minutes
 
 
 @pytest.mark.sources  # compiled modules take other steps with a seed
