@@ -28,6 +28,9 @@ from kafka08.runtime import Lock, Runtime, ThreadRuntime
 
 logger = logging.getLogger("kafka.client.ClientUtils$")
 
+# What a coordinator is asked for by: the name of a group, or a transactional id.
+GROUP, TRANSACTION = 0, 1
+
 Endpoint = tuple[str, int]
 Bootstrap = Iterable[Endpoint] | Callable[[], Iterable[Endpoint]]
 
@@ -199,15 +202,43 @@ class ClusterClient(Closing):
     def call_leader(self, tp: TopicPartition, request: object) -> Response:
         return self.call(self.leader(tp), request)
 
-    def coordinator(self, group: str) -> Broker:
-        """The broker that keeps the group's offsets; the listed brokers are asked in turn."""
+    def coordinator(self, name: str, key_type: int = GROUP) -> Broker:
+        """The broker that keeps a group's offsets, or a transactional id; the listed brokers are
+        asked in turn. Raises as ``find_coordinator`` does."""
+        asking: list[BrokerConnection] = []
+
+        def connect(host: str, port: int) -> BrokerConnection:
+            asking.append(self._channel(host, port, api_versions=key_type != GROUP))
+            self._asking.append(asking[-1])
+            if self._aborted:
+                asking[-1].abort()
+            return asking[-1]
+
         brokers = (Broker(-1, host, port) for host, port in self._shuffled())
-        return find_coordinator(group, brokers, self._channel)
+        try:
+            return find_coordinator(name, brokers, connect, key_type)
+        finally:
+            for channel in asking:
+                self._asking.remove(channel)
+
+    def call_any(self, request: object) -> Response:
+        """One request, as ``call`` with ``api_versions``, to the first listed broker that answers.
+        Raises the error of the last one."""
+        failure: Exception = NoBrokerError("no broker is known")
+        for host, port in self._shuffled():
+            try:
+                return self.call(Broker(-1, host, port), request, api_versions=True)
+            except (OSError, ProtocolError) as error:
+                failure = error
+        raise failure
 
     def abort(self) -> None:
-        """Stop all metadata requests; later ones raise NoBrokerError. May be called by any task."""
+        """Stop all requests; later ones for metadata raise NoBrokerError. May be called by any
+        task."""
         self._aborted = True
-        for channel in list(self._asking):
+        with self._lock:
+            pooled = [channel for channel, _ in self._channels.values()]
+        for channel in [*self._asking, *pooled]:
             channel.abort()
 
     def close(self) -> None:
@@ -218,18 +249,23 @@ class ClusterClient(Closing):
 
 
 def find_coordinator(
-    group: str, brokers: Iterable[Broker], channel: Callable[[str, int], BrokerConnection]
+    name: str,
+    brokers: Iterable[Broker],
+    channel: Callable[[str, int], BrokerConnection],
+    key_type: int = GROUP,
 ) -> Broker:
-    """Ask each broker until one names the group's coordinator.
+    """Ask each broker until one names the coordinator of a group, or of a transactional id.
 
-    Raises the error of the last answer (15 while the offsets topic is being created), or
-    NoBrokerError when none answered.
+    For the latter ``channel`` must make connections that ask for versions. Raises the error of the
+    last answer (15 while the topic of its states is being created), or NoBrokerError when none
+    answered.
     """
     failure: Exception = NoBrokerError("no broker is known")
     for broker in brokers:
         connection = channel(broker.host, broker.port)
         try:
-            response = connection.call(schemas.ConsumerMetadataRequest(group))
+            request = schemas.ConsumerMetadataRequest(name, key_type)
+            response = connection.call(request, None if key_type == GROUP else 1)
             raise_for_code(response.error, later_name(response.error))
             return Broker(response.coordinator_id, response.host, response.port)
         except (OSError, KafkaError) as error:

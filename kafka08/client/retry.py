@@ -16,7 +16,7 @@ def always(error: Exception) -> bool:
 
 
 class Retry:
-    """Tries until a step succeeds, ``backoff`` seconds apart.
+    """Tries until a step succeeds, ``backoff`` seconds apart, or what it says for an error.
 
     It ends with the error of the last try: after ``attempts`` tries, when ``patience`` seconds have
     passed since the first, when ``stopping`` is set, or at an error that ``passes`` calls final.
@@ -26,7 +26,7 @@ class Retry:
     def __init__(
         self,
         runtime: Runtime,
-        backoff: float,
+        backoff: float | Callable[[Exception], float],
         *,
         attempts: int | None = None,
         patience: float | None = None,
@@ -65,5 +65,6 @@ class Retry:
                     raise
                 if again is not None:
                     again(error)
-                if self._stopping.wait(self._backoff):
+                backoff = self._backoff
+                if self._stopping.wait(backoff(error) if callable(backoff) else backoff):
                     raise

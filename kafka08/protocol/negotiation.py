@@ -10,22 +10,48 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kafka08.errors import NO_ERROR, ProtocolError
-from kafka08.protocol.later_schemas import ApiVersionsRequest, ApiVersionsResponse
+from kafka08.protocol.later_schemas import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    InitProducerIdRequest,
+)
 from kafka08.protocol.registry import APIS, api_of
 from kafka08.protocol.requests import decode_response, encode_request
 from kafka08.protocol.schemas import FetchRequest, ListOffsetsRequest, ProduceRequest
+from kafka08.protocol.transaction_schemas import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    TxnOffsetCommitRequest,
+)
 from kafka08.protocol.types import Schema, Struct
 
 # Version 0 is the only one that every broker with ApiVersions reads.
 _ASKED_IN = 0
 # The first versions with message format 2, and with the times of messages.
 _NEEDED = ((ProduceRequest, 3), (FetchRequest, 4), (ListOffsetsRequest, 1))
+# What idempotent and transactional producers send, if a broker serves it: the first versions in
+# which a producer goes on after an error and offsets name a group's member, and the last ones that
+# are for clients.
+_TRANSACTIONS: dict[Schema, tuple[int, int]] = {
+    InitProducerIdRequest: (3, 4),
+    AddPartitionsToTxnRequest: (0, 3),
+    AddOffsetsToTxnRequest: (0, 3),
+    EndTxnRequest: (0, 3),
+    TxnOffsetCommitRequest: (3, 3),
+}
 
 
 class NoApiVersionsError(ProtocolError):
     """A broker did not say which versions it serves, or does not serve those that are needed."""
 
     text = "The broker does not serve the requests of later releases"
+
+
+class NotServedError(ProtocolError):
+    """A broker that said which versions it serves has none of a request that may be used."""
+
+    text = "The broker does not serve this request"
 
 
 class Negotiated(NamedTuple):
@@ -65,15 +91,30 @@ def answered(frame: bytes | bytearray | memoryview, name: str) -> Versions:
                 f"{name} serves {api.name} {there}; {least} to {api.last} are needed"
             )
         versions[request] = Negotiated(version, Struct(api.response, version))
+    for sent, (least, most) in _TRANSACTIONS.items():
+        api = APIS[api_of(sent)[0]]
+        found = served.get(api.key)
+        version = -1 if found is None else min(found.max_version, most)
+        if found is not None and version >= max(least, found.min_version):
+            versions[sent] = Negotiated(version, Struct(api.response, version))
     return versions
 
 
 def chosen(request: object, versions: Versions, version: int | None = None) -> Negotiated:
-    """How a request is sent: in ``version``, or as negotiated, or as 0.8.2.2 sends it."""
-    _, usual, response = api_of(request)
+    """How a request is sent: in ``version``, or as negotiated, or as 0.8.2.2 sends it.
+
+    Raises NotServedError.
+    """
+    key, usual, response = api_of(request)
     if version is not None:
         return Negotiated(version, Struct(response.schema, version))
-    return versions.get(type(request)) or Negotiated(usual, response)
+    negotiated = versions.get(type(request))
+    if negotiated is None and type(request) in _TRANSACTIONS:
+        least, most = _TRANSACTIONS[type(request)]
+        raise NotServedError(
+            f"The broker does not serve {APIS[key].name} of a version from {least} to {most}"
+        )
+    return negotiated or Negotiated(usual, response)
 
 
 def closed(name: str) -> NoApiVersionsError:
