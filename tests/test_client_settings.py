@@ -27,6 +27,7 @@ SOURCES = {
         "producer/kafka_producer.py",
         "producer/kafka_config.py",
         "producer/accumulator.py",
+        "producer/encoding.py",
         "producer/metadata.py",
         "producer/sender.py",
     ],

@@ -42,12 +42,13 @@ class PartitionQueue:
     ``in_flight`` counts requests. ``not_before``: monotonic seconds, after an error. ``one_by_one``
     is how many batches must be sent alone. ``accepted``: bytes of the largest set the broker has
     accepted. ``on_trial``: a set of several batches is in flight that the broker may refuse for its
-    size; no other set may overtake it.
+    size; no other set may overtake it. ``together``: of an idempotent producer, the number of
+    batches that were sent as one and may be stored; they are the first ones unless in flight.
     """
 
     __slots__ = (
         "accepted", "batches", "codec", "in_flight", "leader", "not_before", "on_trial",
-        "one_by_one", "open", "tp",
+        "one_by_one", "open", "together", "tp",
     )  # fmt: skip
 
     def __init__(self, tp: TopicPartition, codec: int) -> None:
@@ -61,6 +62,12 @@ class PartitionQueue:
         self.one_by_one = 0
         self.accepted = 0
         self.on_trial = False
+        self.together = 0
+
+    @property
+    def to_repeat(self) -> int:
+        """How many of the first batches must be sent again as one."""
+        return 0 if self.in_flight else self.together
 
     def pop(self) -> ProducerBatch:
         """Take out the oldest batch."""
@@ -86,7 +93,8 @@ class Drained(NamedTuple):
 
 class Accumulator:
     """With retries and guarantee.message.order one request at a time is sent for a partition. With
-    api.versions.request records have timestamps, and may have headers."""
+    api.versions.request records have timestamps, and may have headers. With enable.idempotence
+    what was sent as one is sent again as one."""
 
     def __init__(
         self, config: KafkaProducerConfig, lock: Lock, make_event: Callable[[], Event]
@@ -106,6 +114,7 @@ class Accumulator:
         self._retry_backoff = seconds(config.retry_backoff_ms)
         self._timed = config.api_versions_request
         self._one_at_a_time = config.guarantee_message_order and config.retries > 0
+        self._idempotent = config.enable_idempotence
         self._queues: dict[TopicPartition, PartitionQueue] = {}
         self._led: dict[int, list[PartitionQueue]] = {}
         self._turn = 0
@@ -256,6 +265,8 @@ class Accumulator:
         return max(delay, 0.0)
 
     def _take(self, queue: PartitionQueue, room: int, first: bool) -> list[ProducerBatch]:
+        if queue.together:
+            return self._take_again(queue, room, first)
         taken: list[ProducerBatch] = []
         limit = min(room, ONE_ENTRY_BYTES) if queue.codec or self._timed else room
         size = 0
@@ -276,12 +287,22 @@ class Accumulator:
             queue.on_trial = True
         return taken
 
+    def _take_again(self, queue: PartitionQueue, room: int, first: bool) -> list[ProducerBatch]:
+        again = [queue.batches[number] for number in range(queue.together)]
+        if not first and sum(batch.size for batch in again) > room:
+            return []
+        for _ in again:
+            queue.pop()
+        queue.in_flight += 1
+        return again
+
     # --- the end of a request
 
     def succeeded(self, part: PartitionBatches, base_offset: int) -> list[ProducerBatch]:
         """``base_offset`` is -1 if the broker did not return one."""
         queue = part.queue
         self._landed(queue)
+        queue.together = 0
         queue.accepted = max(queue.accepted, sum(batch.size for batch in part.batches))
         for batch in part.batches:
             count = len(batch.values)
@@ -294,6 +315,7 @@ class Accumulator:
         """The batches that must not be sent again."""
         queue, batches = part
         self._landed(queue)
+        queue.together = 0
         if error.code in _TOO_LARGE and len(batches) > 1:
             queue.one_by_one += len(batches)
             self._put_back(queue, batches)
@@ -310,6 +332,7 @@ class Accumulator:
                 self._end(batch, -1, error)
                 ended.append(batch)
         if again:
+            queue.together = len(again) if self._idempotent else 0
             queue.not_before = now + self._retry_backoff
             self._put_back(queue, again)
         return ended
@@ -335,16 +358,31 @@ class Accumulator:
         ended = []
         for queue in self._queues.values():
             while queue.batches and queue.batches[0].created < created_before:
-                batch = queue.pop()
-                self._end(batch, -1, DeliveryTimeoutError(f"{queue.tp}: {why}"))
-                ended.append(batch)
+                for _ in range(queue.to_repeat or 1):
+                    batch = queue.pop()
+                    self._end(batch, -1, DeliveryTimeoutError(f"{queue.tp}: {why}"))
+                    ended.append(batch)
+                if not queue.in_flight:
+                    queue.together = 0
         return ended
+
+    def give_up_unsent(self, error: KafkaError) -> list[ProducerBatch]:
+        """Fail all batches that no broker can have stored."""
+        ended = []
+        for queue in self._queues.values():
+            while len(queue.batches) > queue.to_repeat:
+                batch = queue.batches.pop()
+                self._end(batch, -1, error)
+                ended.append(batch)
+            queue.open = None
+        return ended[::-1]
 
     def abandon(self, error: KafkaError) -> list[ProducerBatch]:
         """Fail all batches, including those in flight, as answers are no longer read."""
         for queue in self._queues.values():
             queue.batches.clear()
             queue.open = None
+            queue.together = 0
         ended = list(self.unfinished)
         for batch in ended:
             self._end(batch, -1, error)

@@ -2,8 +2,9 @@
 
 Names, defaults and ranges are those of 0.8.2.2. Added are ``request.timeout.ms``,
 ``delivery.timeout.ms`` and ``max.block.ms`` of later releases, which limit every wait,
-``compressed.topics`` of the Scala producer, ``guarantee.message.order``, and librdkafka's
-``api.versions.request``.
+``compressed.topics`` of the Scala producer, ``guarantee.message.order``, librdkafka's
+``api.versions.request``, and of 0.11 ``transactional.id``, ``transaction.timeout.ms`` and
+``enable.idempotence``, which changes the defaults of other settings as it does there.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from kafka08.client.security import ClientSecurity
 from kafka08.errors import ConfigError
 from kafka08.message.compression import NONE, ZSTD
 from kafka08.settings.settings import (
+    BOOLEAN,
     COMPRESSION_CODECS,
     HIDDEN,
     INT,
+    INT_MAX,
     LIST,
     LONG,
+    STRING,
     dotted,
     is_secret,
     log_overrides,
@@ -32,6 +36,7 @@ ACKS_ALL = -1
 UNSET = -1
 # Longer timeouts overflow in locks and sockets; they mean "never".
 FOREVER_S = 2_000_000.0
+_MOST_IN_FLIGHT = 5  # as later releases allow with enable.idempotence
 _CODECS = {**COMPRESSION_CODECS, "zstd": ZSTD}
 
 
@@ -55,10 +60,34 @@ class KafkaProducerConfig(ClientSecurity):
     bootstrap_servers: tuple[str, ...] = dotted(
         kind=LIST, doc="host:port of brokers to learn the cluster from"
     )
-    acks: str = dotted(
-        "1", doc="0: no answer; 1: the leader has stored it; all or -1: the whole isr has stored it"
+    transactional_id: str | None = dotted(
+        None,
+        STRING,
+        doc="the name under which this producer writes in transactions; a producer with the same "
+        "name takes the place of one before it",
     )
-    retries: int = dotted(0, low=0, doc="retries after temporary errors")
+    transaction_timeout_ms: int = dotted(
+        60000, low=1, doc="how long a transaction may take before its coordinator aborts it"
+    )
+    enable_idempotence: bool = dotted(
+        kind=BOOLEAN,
+        derive=lambda settings: settings.transactional_id is not None,
+        default_text="true with transactional.id, else false",
+        doc="nothing is stored twice, whatever is tried again",
+    )
+    acks: str = dotted(
+        kind=STRING,
+        derive=lambda settings: "all" if settings.enable_idempotence else "1",
+        default_text="1; all with enable.idempotence",
+        doc="0: no answer; 1: the leader has stored it; all or -1: the whole isr has stored it",
+    )
+    retries: int = dotted(
+        kind=INT,
+        low=0,
+        derive=lambda settings: INT_MAX if settings.enable_idempotence else 0,
+        default_text="0; 2147483647 with enable.idempotence",
+        doc="retries after temporary errors",
+    )
     retry_backoff_ms: int = dotted(100, LONG, 0, doc="pause before a retry")
     guarantee_message_order: bool = dotted(
         True,
@@ -108,7 +137,9 @@ class KafkaProducerConfig(ClientSecurity):
     send_buffer_bytes: int = dotted(131072, low=0, doc="send buffer of a connection")
     receive_buffer_bytes: int = dotted(32768, low=0, doc="receive buffer of a connection")
     api_versions_request: bool = dotted(
-        False,
+        kind=BOOLEAN,
+        derive=lambda settings: settings.enable_idempotence,
+        default_text="true with enable.idempotence, else false",
         doc="send timestamps and headers: for clusters in which every broker answers ApiVersions",
     )
     client_id: str = dotted("", doc="the name this client gives brokers")
@@ -119,9 +150,45 @@ class KafkaProducerConfig(ClientSecurity):
     metrics_num_samples: int = dotted(2, low=1, doc="number of samples for rates")
 
     def check(self) -> None:
-        parse_acks(self.acks)
+        acks = parse_acks(self.acks)
+        if self.transactional_id is not None:
+            self._check_transactional(self.transactional_id)
+        if self.enable_idempotence:
+            self._check_idempotent(acks)
         if self.compression_type == "zstd" and not self.api_versions_request:
             raise ConfigError("compression.type has value zstd, which needs api.versions.request.")
+
+    def _check_transactional(self, id_: str) -> None:
+        if not id_:
+            raise ConfigError("transactional.id has an empty value.")
+        if not self.enable_idempotence:
+            raise ConfigError(
+                "enable.idempotence has value false, and transactional.id needs it true."
+            )
+
+    def _check_idempotent(self, acks: int) -> None:
+        most = _MOST_IN_FLIGHT
+        for is_wrong, key, value, needed in (
+            (acks != ACKS_ALL, "acks", self.acks, "all"),
+            (not self.retries, "retries", self.retries, "more"),
+            (
+                self.max_in_flight_requests_per_connection > most,
+                "max.in.flight.requests.per.connection",
+                self.max_in_flight_requests_per_connection,
+                f"at most {most}",
+            ),
+            (not self.guarantee_message_order, "guarantee.message.order", "false", "true"),
+            (not self.api_versions_request, "api.versions.request", "false", "true"),
+        ):
+            if is_wrong:
+                which = "transactional.id" if self.transactional_id else "enable.idempotence=true"
+                raise ConfigError(f"{key} has value {value}, and {which} needs {needed}.")
+
+    @property
+    def block_s(self) -> float:
+        """How many seconds a call may wait, other than for room."""
+        block_ms = self.max_block_ms
+        return seconds(block_ms if block_ms >= 0 else self.metadata_fetch_timeout_ms)
 
     def codec_of(self, topic: str) -> int:
         """The codec of ``message.compression`` for batches of a topic."""

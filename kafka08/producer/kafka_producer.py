@@ -13,6 +13,7 @@ import os
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from kafka08.client.cluster import ClusterClient, parse_broker_list
@@ -32,11 +33,12 @@ from kafka08.producer.batch import (
 )
 from kafka08.producer.connection import PipelinedConnection
 from kafka08.producer.dealing import Columns, dealt
-from kafka08.producer.encoding import encode_headers
+from kafka08.producer.encoding import Requests, encode_headers
 from kafka08.producer.errors import (
     BufferExhaustedError,
     DeliveryTimeoutError,
     ForkedProducerError,
+    IllegalStateError,
     ProducerClosedError,
     RecordTooLargeError,
     WaitTimeoutError,
@@ -47,6 +49,15 @@ from kafka08.producer.metrics import ProducerMetrics
 from kafka08.producer.partitioners import Partitioner, RoundRobin, Unkeyed, murmur2_partitioner
 from kafka08.producer.sender import Sender
 from kafka08.producer.serializers import Encoder, serialized, serializer_of
+from kafka08.producer.transactions.calls import TransactionCalls
+from kafka08.producer.transactions.coordinators import Coordinators
+from kafka08.producer.transactions.idempotence import IdempotentRequests
+from kafka08.producer.transactions.manager import (
+    ConsumerGroupMetadata,
+    Offsets,
+    Refusal,
+    TransactionManager,
+)
 from kafka08.protocol.schemas import PartitionMetadata
 from kafka08.runtime import Runtime
 
@@ -102,7 +113,9 @@ class KafkaProducer(Closing):
         self._serialize_value = serializer_of(value_serializer)
         self._partitioner = partitioner
         self._partition_on_raw_key = partition_on_raw_key
-        self._refusal: type[ProducerClosedError] | None = None
+        self._closed: type[ProducerClosedError] | None = None
+        # What send raises: asked for each record, so one value stands for all reasons.
+        self._refusal: Refusal | None = None
         self._max_record = min(config.max_request_size, config.buffer_memory)
         self._timed = config.api_versions_request
         self._metrics = ProducerMetrics(
@@ -113,6 +126,11 @@ class KafkaProducer(Closing):
         self._accumulator = Accumulator(config, self._lock, self._runtime.event)
         self._cluster = self._make_cluster(channel)
         self._staleness = Staleness(self._runtime)
+        self._coordinators = Coordinators(
+            self._cluster, self._runtime, seconds(config.retry_backoff_ms)
+        )
+        self._transactions: TransactionCalls | None = None
+        self._requests = self._make_requests()
         self._sender = self._make_sender()
         self._metadata = MetadataKeeper(
             self._accumulator,
@@ -140,6 +158,27 @@ class KafkaProducer(Closing):
             channel=channel,
         )
 
+    def _make_requests(self) -> Requests:
+        config = self.config
+        if not config.enable_idempotence:
+            return Requests(config)
+        if config.transactional_id is None:
+            return IdempotentRequests(config, self._coordinators)
+        manager = TransactionManager(config, self._accumulator, self._coordinators, self._refuse)
+        self._transactions = TransactionCalls(
+            manager,
+            self._clock,
+            config.block_s,
+            self._finish_all,
+            lambda ended: self._sender.finish(ended),
+        )
+        return manager
+
+    def _refuse(self, refusal: Refusal | None) -> None:
+        with self._lock:
+            self._refusal = refusal if self._closed is None else self._closed
+        self._room.set()
+
     def _make_sender(self) -> Sender:
         config = self.config
 
@@ -161,6 +200,7 @@ class KafkaProducer(Closing):
 
         return Sender(
             self._accumulator,
+            self._requests,
             self._runtime,
             self._metrics,
             config,
@@ -320,11 +360,7 @@ class KafkaProducer(Closing):
             start, queued = stop, queued + size
 
     def _learn(self, topic: str) -> Topic:
-        config = self.config
-        block_ms = config.max_block_ms
-        if block_ms < 0:
-            block_ms = config.metadata_fetch_timeout_ms
-        return self._metadata.wait_for(topic, seconds(block_ms))
+        return self._metadata.wait_for(topic, self.config.block_s)
 
     def _too_large(self, size: int) -> RecordTooLargeError:
         config = self.config
@@ -345,6 +381,9 @@ class KafkaProducer(Closing):
         tp = TopicPartition(topic, -1 if partition is None else partition)
         batch = ProducerBatch(tp, 0, 0.0, self._lock, self._runtime.event)
         batch.end(-1, error)
+        with self._lock:
+            ended = self._requests.failed([batch])
+        self._sender.finish(ended)
         if callback is not None:
             batch.add_callback(0, callback)
         return RecordFuture(batch, 0)
@@ -389,12 +428,57 @@ class KafkaProducer(Closing):
             now = self._now()
             self._metrics.waited(now - begin, now)
 
+    # --- transactions, for a producer with a transactional.id
+
+    def init_transactions(self) -> None:
+        """Register the transactional id. Call it once, before the first transaction.
+
+        Former producers with the id are fenced, and what they have begun is aborted. This and the
+        calls below wait for max.block.ms (a minute by default) and then raise WaitTimeoutError;
+        the same call is to be made again then. Their other errors are IllegalStateError for a call
+        that the state does not allow, FatalTransactionError (also ProducerFencedError) if this
+        producer must be closed, and TransactionFailedError if the transaction must be aborted.
+        """
+        self._transactional("init_transactions").init()
+
+    def begin_transaction(self) -> None:
+        """All records sent from now on belong to the transaction, which one call ends."""
+        self._transactional("begin_transaction").begin()
+
+    def send_offsets_to_transaction(
+        self, offsets: Offsets, group: str | ConsumerGroupMetadata
+    ) -> None:
+        """Commit offsets of a group if the transaction is committed: those of the next records to
+        read. With a member's metadata they are refused if it is not a member any more."""
+        self._transactional("send_offsets_to_transaction").send_offsets(offsets, group)
+
+    def commit_transaction(self) -> None:
+        """Send all records, and commit them if each is stored. If one has failed this raises
+        TransactionFailedError, and its cause is the error of the record."""
+        self._transactional("commit_transaction").commit()
+
+    def abort_transaction(self) -> None:
+        """Abort the transaction. Records that were not sent yet fail with
+        TransactionAbortedError."""
+        self._transactional("abort_transaction").abort()
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Begin a transaction, and commit it at the end of the ``with`` block. It is aborted if the
+        block raises, or the commit, unless the producer must be closed."""
+        return self._transactional("begin_transaction").block()
+
+    def _transactional(self, call: str) -> TransactionCalls:
+        self._check_may_wait(call)
+        if self._transactions is None:
+            raise IllegalStateError(f"{call} needs a producer with a transactional.id")
+        return self._transactions
+
     # --- metrics, flush, close
 
     def partitions_for(self, topic: str) -> list[PartitionMetadata]:
         """The topic's partitions by number. Raises the error of an unknown topic."""
-        if self._refusal is not None:
-            raise self._refusal()
+        if self._closed is not None:
+            raise self._closed()
         found = self._topics.get(topic) or self._learn(topic)
         return list(found.shown)
 
@@ -426,12 +510,15 @@ class KafkaProducer(Closing):
 
         Raises WaitTimeoutError after ``timeout`` seconds.
         """
-        if self._refusal is not None:
-            raise self._refusal()
-        if in_callback.get():
-            raise KafkaError("flush in a callback would wait for itself")
+        self._check_may_wait("flush")
         if not self._finish_all(timeout):
             raise WaitTimeoutError(f"Not all records were acknowledged within {timeout} s")
+
+    def _check_may_wait(self, call: str) -> None:
+        if self._closed is not None:
+            raise self._closed()
+        if in_callback.get():
+            raise KafkaError(f"{call} in a callback would wait for itself")
 
     def _finish_all(self, timeout: float | None) -> bool:
         deadline = None if timeout is None else self._now() + timeout
@@ -458,12 +545,14 @@ class KafkaProducer(Closing):
         if calling_back:
             timeout = 0.0
         with self._lock:
-            if self._refusal is not None:
+            if self._closed is not None:
                 return
-            self._refusal = ProducerClosedError
+            self._closed = self._refusal = ProducerClosedError
         self._room.set()
         _alive.discard(self)
         try:
+            if self._transactions is not None and timeout != 0:
+                timeout = self._transactions.close(timeout)
             self._finish_all(timeout)
         finally:
             self._end(timeout, join=not calling_back)
@@ -476,6 +565,7 @@ class KafkaProducer(Closing):
             )
             ended = self._accumulator.abandon(error)
         self._metadata.ask_stop()
+        self._coordinators.stop()
         self._cluster.abort()
         self._sender.stop(join=join)
         self._cluster.close()
@@ -501,7 +591,7 @@ def _close_all() -> None:
 def after_fork() -> None:
     """Called in a forked child. Does not use locks: threads of the parent may hold them."""
     for producer in list(_alive):
-        producer._refusal = ForkedProducerError
+        producer._closed = producer._refusal = ForkedProducerError
     _alive.clear()
 
 

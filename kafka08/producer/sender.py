@@ -9,20 +9,18 @@ does not delay the others. The accumulator decides what is sent, and when.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from kafka08.client.requests import Response, flatten, produce_request
+from kafka08.client.requests import Response, flatten
 from kafka08.common import TopicPartition
-from kafka08.errors import KafkaError, ProtocolError, RequestTimedOutError, for_code
-from kafka08.message.record_sets import encode_records
+from kafka08.errors import KafkaError, ProtocolError, RequestTimedOutError
 from kafka08.producer.accumulator import Accumulator, PartitionBatches
 from kafka08.producer.batch import ProducerBatch
 from kafka08.producer.connection import Outstanding, PipelinedConnection
-from kafka08.producer.encoding import encode_batch
-from kafka08.producer.errors import DisconnectedError
-from kafka08.producer.kafka_config import KafkaProducerConfig, parse_acks, seconds
+from kafka08.producer.encoding import Requests
+from kafka08.producer.errors import DUPLICATE_SEQUENCE, DisconnectedError, answered
+from kafka08.producer.kafka_config import KafkaProducerConfig, seconds
 from kafka08.producer.metrics import ProducerMetrics
-from kafka08.protocol.schemas import ProduceRequest
 from kafka08.runtime import Event, Loop, Runtime, TaskHandle
 
 logger = logging.getLogger("org.apache.kafka.clients.producer.internals.Sender")
@@ -58,13 +56,13 @@ class Lane:
 
 
 class Sender:
-    """``connect`` creates the connection to the broker with an id. ``stale`` is called when
-    metadata proves wrong; ``room`` is set when memory was freed. With api.versions.request sets are
-    record batches."""
+    """``requests`` builds what is sent. ``connect`` makes the connection to the broker with an id.
+    ``stale`` is called when metadata proves wrong; ``room`` is set when memory was freed."""
 
     def __init__(
         self,
         accumulator: Accumulator,
+        requests: Requests,
         runtime: Runtime,
         metrics: ProducerMetrics,
         config: KafkaProducerConfig,
@@ -74,6 +72,7 @@ class Sender:
         room: Event,
     ) -> None:
         self._accumulator = accumulator
+        self._requests = requests
         self._lock = accumulator.lock
         self._runtime = runtime
         self._clock = runtime.clock
@@ -81,9 +80,7 @@ class Sender:
         self._connect = connect
         self._stale = stale
         self._room = room
-        self._encode = _record_batch if config.api_versions_request else _plain_sets
-        self._acks = parse_acks(config.acks)
-        self._timeout_ms = config.timeout_ms
+        self._acks = requests.acks
         self._max_in_flight = config.max_in_flight_requests_per_connection
         self._reconnect_backoff = seconds(config.reconnect_backoff_ms)
         self._request_timeout = seconds(config.request_timeout_ms)
@@ -212,7 +209,10 @@ class Sender:
 
     def _send(self, lane: Lane, link: Link, parts: list[PartitionBatches]) -> None:
         try:
-            request = self._request(parts)
+            request = self._requests.build(parts)
+        except KafkaError as error:
+            self._end_parts(parts, error)
+            return
         except Exception as error:
             logger.exception("Cannot encode a request for node %d", lane.node)
             self._end_parts(parts, KafkaError(f"Cannot encode the records: {error!r}"))
@@ -232,13 +232,6 @@ class Sender:
             return
         if self._acks == 0:
             self._succeed([(part, -1) for part in parts])
-
-    def _request(self, parts: list[PartitionBatches]) -> ProduceRequest:
-        sets = {
-            queue.tp: self._encode([batch for batch in batches if not batch.done], queue.codec)
-            for queue, batches in parts
-        }
-        return produce_request(sets, self._acks, self._timeout_ms)
 
     # --- reading
 
@@ -275,9 +268,8 @@ class Sender:
         good = []
         for part in parts:
             entry = entries[part.queue.tp]
-            if entry.error:
-                error = for_code(entry.error)
-                self._end_parts([part], type(error)(f"{part.queue.tp}: {error}"))
+            if entry.error and entry.error != DUPLICATE_SEQUENCE:
+                self._end_parts([part], answered(entry.error, part.queue.tp))
             else:
                 good.append((part, entry.base_offset))
         self._succeed(good)
@@ -286,8 +278,9 @@ class Sender:
         ended: list[ProducerBatch] = []
         with self._lock:
             for part, base_offset in parts:
+                self._requests.stored(part)
                 ended += self._accumulator.succeeded(part, base_offset)
-        self._finish(ended)
+        self.finish(ended)
 
     def _end_parts(self, parts: list[PartitionBatches], error: KafkaError) -> None:
         """Retry or fail."""
@@ -298,11 +291,19 @@ class Sender:
                 failed = self._accumulator.failed(part, error, now)
                 self._metrics.failed(part, failed, now)
                 ended += failed
+            ended += self._also_failed(ended, now)
         if error.stale_metadata:
             self._stale()
-        self._finish(ended)
+        self.finish(ended)
 
-    def _finish(self, ended: list[ProducerBatch]) -> None:
+    def _also_failed(self, ended: list[ProducerBatch], now: float) -> list[ProducerBatch]:
+        """The batches that fail because others have."""
+        others = self._requests.failed(ended) if ended else []
+        self._metrics.expired(others, now)
+        return others
+
+    def finish(self, ended: Sequence[ProducerBatch]) -> None:
+        """Report the end of batches. Called without the lock."""
         if ended and self._accumulator.waiting:
             self._room.set()
         for batch in ended:
@@ -356,37 +357,9 @@ class Sender:
                 now - self._delivery_timeout,
                 f"waited {self._delivery_timeout:g} s (delivery.timeout.ms) for its leader",
             )
-        self._metrics.expired(ended, now)
-        self._finish(ended)
-
-
-def _plain_sets(batches: list[ProducerBatch], codec: int) -> bytes:
-    """A set for each batch, back to back."""
-    sets = [encode_batch(batch.values, batch.keys, codec) for batch in batches]
-    return sets[0] if len(sets) == 1 else b"".join(sets)
-
-
-def _record_batch(batches: list[ProducerBatch], codec: int) -> bytes:
-    """One record batch with the records of all batches."""
-    if not batches:
-        return b""
-    first, *others = batches
-    if not others:
-        return encode_records(first.values, first.keys, first.times, first.headers, codec)
-    return encode_records(
-        [value for batch in batches for value in batch.values],
-        _chained([(batch.keys, len(batch.values)) for batch in batches]),
-        [time for batch in batches for time in batch.times],
-        _chained([(batch.headers, len(batch.values)) for batch in batches]),
-        codec,
-    )
-
-
-def _chained(columns: list[tuple[list[bytes | None] | None, int]]) -> list[bytes | None] | None:
-    """The cells of all columns with this many rows; a column without any cell is None."""
-    if all(cells is None for cells, _ in columns):
-        return None
-    return [cell for cells, rows in columns for cell in cells or [None] * rows]
+            self._metrics.expired(ended, now)
+            ended += self._also_failed(ended, now)
+        self.finish(ended)
 
 
 def _entries_for(
