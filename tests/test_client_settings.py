@@ -120,6 +120,8 @@ def test_somebody_reads_it(scope: str, row: dict[str, str]) -> None:
         return
     if (scope, attribute) == ("producer-java", "compression_type"):
         attribute = "codec_of"  # which goes by the topic too
+    if (scope, attribute) == ("producer-java", "metadata_fetch_timeout_ms"):
+        attribute = "block_s"  # for those who do not set max.block.ms
     files: list[Path] = []
     for source in SOURCES[scope]:
         path = ROOT / "kafka08" / source

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from kafka08.client.cluster import (
+    TRANSACTION,
     ClusterClient,
     NoBrokerError,
     endpoints_of,
@@ -147,6 +148,44 @@ def test_coordinator() -> None:
         find_coordinator("g", BROKERS[:1], cluster.channel)
     with pytest.raises(NoBrokerError):
         find_coordinator("g", [], cluster.channel)
+
+
+def test_the_coordinator_of_a_transactional_id() -> None:
+    """Only brokers that say their versions know what that is."""
+    cluster = FakeCluster(BROKERS)
+    assert client(cluster).coordinator("id", TRANSACTION) == BROKERS[0]
+    assert cluster.sent(schemas.ConsumerMetadataRequest)[0].key_type == TRANSACTION
+    assert cluster.options[-1]["api_versions"]
+
+
+def test_any_broker_that_answers() -> None:
+    cluster = FakeCluster(BROKERS)
+    cluster.down = {9091}
+    asked = client(cluster)
+    assert asked.call_any(schemas.OffsetsRequest(-1, [])) == schemas.OffsetsResponse([])
+    assert cluster.options[-1]["api_versions"]
+    cluster.down = {9090, 9091}
+    with pytest.raises(ConnectionRefusedError):
+        asked.call_any(schemas.OffsetsRequest(-1, []))
+
+
+def test_an_abort_reaches_every_connection() -> None:
+    cluster = FakeCluster(BROKERS)
+    asked = client(cluster)
+    asked.call(BROKERS[0], schemas.OffsetsRequest(-1, []))
+    aborted: list[int] = []
+
+    def abort(port: int, request: Any) -> Any:
+        for channel in cluster.channels:
+            channel.abort = lambda port=channel.port: aborted.append(port)  # type: ignore[method-assign]
+        asked.abort()
+        return None
+
+    cluster.script = abort
+    asked.coordinator("g")
+    assert len(aborted) == len(cluster.channels) == 2
+    asked.abort()
+    assert len(aborted) == 3  # the one that looked the coordinator up has ended
 
 
 def test_aborted_while_it_asks() -> None:

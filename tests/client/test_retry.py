@@ -98,3 +98,17 @@ def test_what_is_raised_between_tries_ends_them() -> None:
 
     with pytest.raises(KafkaError, match="enough"):
         Retry(FakeRuntime(), 1.0).run(failing(9, OSError()), again=give_up)
+
+
+def test_the_pause_may_depend_on_the_error() -> None:
+    runtime = FakeRuntime()
+    errors = [OSError(), KafkaError(), OSError()]
+
+    def step() -> str:
+        if errors:
+            raise errors.pop(0)
+        return "done"
+
+    retry = Retry(runtime, lambda error: 5.0 if isinstance(error, OSError) else 0.5)
+    assert retry.run(step) == "done"
+    assert runtime.slept == [5.0, 0.5, 5.0]

@@ -6,10 +6,18 @@ import pytest
 
 from kafka08.errors import ProtocolError
 from kafka08.protocol.later_schemas import ApiVersionsResponse, ServedVersions
-from kafka08.protocol.negotiation import NoApiVersionsError, answered, closed, question
+from kafka08.protocol.negotiation import (
+    NoApiVersionsError,
+    NotServedError,
+    answered,
+    chosen,
+    closed,
+    question,
+)
 from kafka08.protocol.registry import APIS
 from kafka08.protocol.requests import RequestDecoder, encode_response
 from kafka08.protocol.schemas import FetchRequest, ListOffsetsRequest, ProduceRequest
+from kafka08.protocol.transaction_schemas import AddPartitionsToTxnRequest, TxnOffsetCommitRequest
 
 
 def answer(*served: tuple[int, int, int], error: int = 0, number: int = 0) -> bytes:
@@ -58,3 +66,23 @@ def test_answers_that_are_none() -> None:
 
 def test_a_closed_connection_names_the_setting() -> None:
     assert "set api.versions.request=false" in str(closed("b:1"))
+
+
+NEEDED = ((0, 0, 8), (1, 0, 11), (2, 0, 5))
+
+
+def test_versions_of_transactions_are_those_for_clients() -> None:
+    """Later ones of AddPartitionsToTxn are for brokers."""
+    versions = answered(answer(*NEEDED, (24, 0, 5), (28, 0, 4)), "b:1")
+    assert chosen(AddPartitionsToTxnRequest("id"), versions).version == 3
+    commit = TxnOffsetCommitRequest("id", "g", 7, 0, [])
+    assert chosen(commit, versions).version == 3
+    assert chosen(commit, versions, 2).version == 2
+
+
+@pytest.mark.parametrize("served", [(), ((28, 0, 2),), ((28, 4, 5),)])
+def test_a_broker_without_those_of_transactions_is_asked_for_others(served: tuple) -> None:
+    versions = answered(answer(*NEEDED, *served), "b:1")
+    with pytest.raises(NotServedError, match="TxnOffsetCommit of a version from 3 to 3"):
+        chosen(TxnOffsetCommitRequest("id", "g", 7, 0, []), versions)
+    assert chosen(ProduceRequest(1, 1, []), versions).version == 8

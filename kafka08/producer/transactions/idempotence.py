@@ -38,8 +38,10 @@ class IdempotentRequests(Requests):
         return super().build(parts)
 
     def _admit(self, parts: Sequence[PartitionBatches]) -> None:
+        if self.sequences.producer != NO_ID:
+            return
         with self._asking:
-            if self.sequences.producer == NO_ID:
+            if self.sequences.producer == NO_ID:  # no other task has got it meanwhile
                 request = InitProducerIdRequest(None, _NO_TIMEOUT_MS)
                 answer = self._coordinators.call_any(request, self._patience)
                 self.sequences.producer = ProducerId(answer.producer_id, answer.producer_epoch)
