@@ -33,7 +33,12 @@ def values(driver: TransactionalDriver) -> list[bytes | None]:
 
 def headers(driver: TransactionalDriver) -> list[tuple[int, int, int, int]]:
     """(id, epoch, first sequence, count) of each batch that was sent."""
-    found = [header_of(r.topics[0].partitions[0].message_set) for r in driver.produced]
+    found = [
+        header_of(part.message_set)
+        for request in driver.produced
+        for topic in request.topics
+        for part in topic.partitions
+    ]
     return [(b.producer_id, b.producer_epoch, b.base_sequence, b.count) for b in found]
 
 
@@ -109,6 +114,41 @@ def test_what_comes_after_a_batch_that_may_be_stored_has_another_epoch() -> None
     driver.run()
     assert late.result(0).offset == 0
     assert headers(driver) == [(8, 0, 0, 2), (8, 1, 0, 1)]
+
+
+def test_batches_that_were_sent_as_one_expire_as_one() -> None:
+    driver = idempotent(delivery_timeout_ms=1000, batch_size=100, linger_ms=500)
+    old = driver.producer.send("one", b"x" * 70)
+    driver.pass_time(400)
+    young = driver.producer.send("one", b"x" * 70)
+    driver.write()
+    driver.connections[-1].broken = LOST
+    driver.read()
+    driver.pass_time(700)
+    driver.sender.sweep()
+    assert old.done()
+    assert young.done()
+    assert [header[3] for header in headers(driver)] == [2]
+
+
+def test_what_was_sent_keeps_its_epoch_when_another_partition_gets_a_new_one() -> None:
+    """With the new one the broker would not see that it has it already."""
+    driver = idempotent()
+    driver.producer.send("t", b"a", partition=0)
+    driver.write()
+    driver.cluster.answer(9090, driver.produced[0])
+    driver.connections[-1].broken = LOST
+    driver.read()
+    driver.coordinator.codes[s.ProduceRequest] = [45]
+    driver.producer.send("t", b"b", partition=1)
+    driver.pass_time(50)  # there may be a connection again, but partition 0 waits longer
+    driver.run()
+    driver.pass_time(200)
+    driver.producer.send("t", b"c", partition=0)
+    for _ in range(3):
+        driver.run()
+    assert headers(driver) == [(8, 0, 0, 1), (8, 0, 0, 1), (8, 0, 0, 1), (8, 1, 0, 1)]
+    assert driver.cluster.values("t", 0) == [b"a", b"c"]
 
 
 def test_a_broker_that_has_lost_count() -> None:

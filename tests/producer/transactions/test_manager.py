@@ -231,6 +231,16 @@ def test_records_that_wait_fail_with_the_one_that_was_refused() -> None:
     after_error(driver)
 
 
+def test_records_that_linger_fail_at_once() -> None:
+    driver = TransactionalDriver(linger_ms=1000, batch_size=100).begun()
+    driver.coordinator.codes[s.ProduceRequest] = [10]
+    driver.producer.send("t", b"x" * 90, partition=0)
+    waiting = driver.producer.send("t", b"x", partition=1)
+    driver.run()
+    assert "must be aborted: [t,0]" in str(waiting.exception(0))
+    after_error(driver)
+
+
 @pytest.mark.parametrize("partition", [None, 0])
 def test_a_record_that_was_never_queued(partition: int | None) -> None:
     driver = TransactionalDriver(max_request_size=1000).begun()
@@ -370,12 +380,15 @@ def test_answers_after_which_nothing_is_known(request_: type[Any], code: int, ca
     is_over(driver, FatalTransactionError)
 
 
-def test_a_timeout_that_is_too_long() -> None:
+@pytest.mark.parametrize(
+    ("code", "kind"), [(50, InvalidTransactionTimeoutError), (29, TopicAuthorizationError)]
+)
+def test_a_start_that_is_refused(code: int, kind: type[Exception]) -> None:
     driver = TransactionalDriver(transaction_timeout_ms=900_001)
-    driver.coordinator.codes[InitProducerIdRequest] = [50]
+    driver.coordinator.codes[InitProducerIdRequest] = [code]
     with pytest.raises(FatalTransactionError) as caught:
         driver.producer.init_transactions()
-    assert isinstance(caught.value.__cause__, InvalidTransactionTimeoutError)
+    assert isinstance(caught.value.__cause__, kind)
     is_over(driver, FatalTransactionError)
 
 
