@@ -19,6 +19,9 @@ import pytest
 
 from integration.harness import Broker, Process, ZooKeeper
 from integration.wire import wait_until
+from kafka08.errors import KafkaError
+from kafka08.producer.errors import FatalTransactionError, TransactionFailedError
+from kafka08.producer.kafka_producer import KafkaProducer
 
 PROPS = {
     "api.versions.enable": "true",
@@ -103,9 +106,75 @@ class Teller(threading.Thread):
         amount = self._rng.randint(1, 100)
         places = [(t, p) for t in range(TOPICS) for p in range(PARTITIONS)]
         for sign, (topic, partition) in zip((-1, 1), self._rng.sample(places, 2), strict=True):
-            made.produce(f"{self._bank}-{topic}", f"{id_} {sign * amount}", partition=partition)
-            made.poll(0)
+            self._put(made, f"{self._bank}-{topic}", f"{id_} {sign * amount}", partition)
         return self._rng.random() < 0.8
+
+    def _put(self, made: Any, topic: str, text: str, partition: int) -> None:
+        made.produce(topic, text, partition=partition)
+        made.poll(0)
+
+
+class OwnTeller(Teller):
+    """The same with KafkaProducer of this project."""
+
+    def _producer(self) -> KafkaProducer:
+        made = KafkaProducer(
+            bootstrap_servers=self._address,
+            transactional_id=f"{self._bank}-{self._number}",
+            transaction_timeout_ms=20_000,
+            retry_backoff_ms=50,
+            request_timeout_ms=5000,
+            max_block_ms=WAIT_S * 1000,
+        )
+        try:
+            made.init_transactions()
+        except KafkaError:
+            made.close(0)
+            raise
+        return made
+
+    def run(self) -> None:
+        made: KafkaProducer | None = None
+        count = 0
+        while not self.stopping.is_set():
+            count += 1
+            id_ = f"{self._number}.{count}"
+            try:
+                if made is None:
+                    made = self._producer()
+                made.begin_transaction()
+                commits = self._transfer(made, id_)
+                if commits:
+                    made.commit_transaction()
+                    self.done.append(id_)
+                else:
+                    made.flush(WAIT_S)
+                    made.abort_transaction()
+                    self.undone.append(id_)
+            except KafkaError as error:
+                self.errors.append(str(error))
+                if made is not None and not self._has_aborted(made, error):
+                    made.close(0)
+                    made = None  # another one with the same id goes on
+                elif made is not None:
+                    self.undone.append(id_)
+        if made is not None:
+            made.close()
+
+    def _has_aborted(self, made: KafkaProducer, error: KafkaError) -> bool:
+        if isinstance(error, FatalTransactionError) or not isinstance(
+            error, TransactionFailedError
+        ):
+            return False
+        try:
+            made.abort_transaction()
+        except KafkaError as worse:
+            self.errors.append(str(worse))
+            return False
+        return True
+
+    def _put(self, made: KafkaProducer, topic: str, text: str, partition: int) -> None:
+        made.send(topic, text.encode(), partition=partition)
 
 
 def read_all(address: str, bank: str, *, committed: bool) -> list[tuple[str, int]]:
@@ -142,8 +211,12 @@ def read_all(address: str, bank: str, *, committed: bool) -> list[tuple[str, int
 
 @pytest.mark.scenario("transactions-16", "transactions-17", "transactions-19", "transactions-20")
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", [Teller, OwnTeller])
 def test_no_transfer_is_half_done(
-    zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
+    zookeeper: ZooKeeper,
+    tmp_path: Path,
+    launch: Callable[[Process], None],
+    kind: Callable[[str, str, int], Teller],
 ) -> None:
     bank = f"bank-{uuid.uuid4().hex[:8]}"
     chroot = f"{zookeeper.connect}/{bank}"
@@ -155,7 +228,7 @@ def test_no_transfer_is_half_done(
     for topic in range(TOPICS):
         brokers[1].create_topic(f"{bank}-{topic}", replicas=[1, 2, 3], partitions=PARTITIONS)
     address = ",".join(broker.address for broker in brokers.values())
-    tellers = [Teller(address, bank, number) for number in range(TELLERS)]
+    tellers = [kind(address, bank, number) for number in range(TELLERS)]
     for teller in tellers:
         teller.start()
     for round_ in range(6):

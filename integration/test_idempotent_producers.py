@@ -1,4 +1,4 @@
-"""Idempotent producers, unmodified: nothing is stored twice, whatever is lost or killed."""
+"""Idempotent producers, unmodified and ours: nothing is stored twice, whatever is lost or dies."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from integration.later import programs
 from integration.later.sender import Sender
 from integration.proxy import Proxy
 from integration.wire import wait_until
+from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.server.cluster_view.originals import FORMATS
 from zk import znodes
 
@@ -122,13 +123,32 @@ def by_java(address: str, topic: str, before: Before = lambda number: None) -> N
     assert [each for each in ends if each.error] == []
 
 
+def by_kafka08(address: str, topic: str, before: Before = lambda number: None) -> None:
+    """As ``by_confluent``, by KafkaProducer of this project."""
+    with KafkaProducer(
+        bootstrap_servers=address,
+        enable_idempotence=True,
+        linger_ms=2,
+        batch_size=400,
+        request_timeout_ms=5000,
+    ) as producer:
+        futures = []
+        for number in range(COUNT):
+            if number >= BACKLOG:
+                futures[number - BACKLOG].result(2 * TIMEOUT_S)
+            before(number)
+            futures.append(producer.send(topic, str(number).encode(), partition=0))
+        producer.flush(TIMEOUT_S)
+    assert [future.result(0).offset for future in futures] == list(range(COUNT))
+
+
 def stored(broker: Broker, topic: str) -> list[int]:
     with broker.wire() as wire:
         return [int(entry.value or b"-1") for entry in wire.read_all(topic, 0)]
 
 
 @pytest.mark.scenario("modern-43")
-@pytest.mark.parametrize("write", [by_confluent, by_java])
+@pytest.mark.parametrize("write", [by_confluent, by_java, by_kafka08])
 def test_every_seventh_answer_is_lost(
     zookeeper: ZooKeeper, tmp_path: Path, write: Callable[[str, str], None]
 ) -> None:
@@ -148,7 +168,7 @@ def test_every_seventh_answer_is_lost(
 
 @pytest.mark.scenario("modern-44")
 @pytest.mark.slow
-@pytest.mark.parametrize("write", [by_confluent, by_java])
+@pytest.mark.parametrize("write", [by_confluent, by_java, by_kafka08])
 def test_the_leader_is_killed(
     zookeeper: ZooKeeper,
     tmp_path: Path,

@@ -56,6 +56,7 @@ logger = logging.getLogger("org.apache.kafka.clients.producer.internals.Transact
 Refusal = Callable[[], KafkaError]
 """Makes the error with which ``send`` refuses records."""
 
+_OPEN = (IN_TRANSACTION, COMMITTING, ABORTING, ABORTABLE_ERROR)
 # What to do first, where a record or a call is refused in a state.
 _ADVICE = {
     UNINITIALIZED: "call init_transactions first",
@@ -230,6 +231,8 @@ class TransactionManager(IdempotentRequests):
         with self._lock:
             if self.state is FATAL_ERROR:
                 return
+            if state is ABORTABLE_ERROR and self.state not in _OPEN:
+                return  # a record that was refused after the end of the transaction
             if self._error is None or state is FATAL_ERROR:
                 self._error = error
                 logger.info("transactional.id %s: %s after %s", self.id, state.value, error)

@@ -25,8 +25,8 @@ DEFAULTS = {
 _REFUSED = {
     "kafka.key.serializer": "keys are binary or string columns",
     "kafka.value.serializer": "values are binary or string columns",
-    "kafka.enable.idempotence": "0.8.2.2 cannot drop duplicates; writing is at least once",
-    "kafka.transactional.id": "0.8.2.2 has no transactions; writing is at least once",
+    "kafka.transactional.id": "Spark may run a batch again after its commit, which would be "
+    "another transaction; writing is at least once",
     "kafka.interceptor.classes": "there are no interceptors",
 }
 _TEXT, _BYTES, _NUMBER = "string", "binary", "int"

@@ -249,6 +249,23 @@ def test_a_record_that_was_never_queued(partition: int | None) -> None:
     after_error(driver)
 
 
+def test_a_record_that_is_refused_after_the_end() -> None:
+    """It was sent by another task, and waited for the metadata of its topic meanwhile."""
+    driver = TransactionalDriver(max_block_ms=1000).begun()
+    driver.cluster.topic_errors["later"] = 17
+
+    def end() -> None:
+        driver.producer.commit_transaction()
+        driver.metadata.refresh()
+
+    driver.runtime.while_waiting = [end]
+    future = driver.producer.send("later", b"x")
+    assert future.exception(0) is not None
+    driver.producer.begin_transaction()
+    driver.producer.send("one", b"x")
+    driver.producer.commit_transaction()
+
+
 def test_a_record_that_is_not_acknowledged_in_time() -> None:
     driver = TransactionalDriver(delivery_timeout_ms=1000).begun()
     future = driver.producer.send("one", b"x")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka08.errors import ConfigError
+from kafka08.producer.kafka_config import KafkaProducerConfig
 from kafka08.spark.structured.sink_options import sink_options
 
 BASE = {"kafka.bootstrap.servers": "one:9092, two:9093"}
@@ -54,14 +55,26 @@ def test_sink_waits_for_all_replicas_unless_told_otherwise() -> None:
         ({"topic": "a b"}, COLUMNS, "topic has value a b"),
         ({"kafka.acks": "x"}, COLUMNS, "kafka.acks has value x"),
         ({"kafka.compression.type": "zip"}, COLUMNS, "kafka.compression.type has value zip"),
-        ({"kafka.transactional.id": "x"}, COLUMNS, "kafka.transactional.id has value x"),
-        ({"kafka.enable.idempotence": "true"}, COLUMNS, "at least once"),
+        ({"kafka.transactional.id": "x"}, COLUMNS, "kafka.transactional.id has value x.*at least"),
+        (
+            {"kafka.enable.idempotence": "true", "kafka.acks": "1"},
+            COLUMNS,
+            "kafka.acks has value 1, and enable.idempotence=true needs all",
+        ),
         ({"kafka.bootstrap.servers": ""}, COLUMNS, "kafka.bootstrap.servers must be set"),
     ],
 )
 def test_wrong_sinks_are_named(options: dict[str, str], columns: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         sink_options({**BASE, **options}, columns)
+
+
+def test_idempotence() -> None:
+    options = {**BASE, "kafka.enable.idempotence": "true"}
+    config = KafkaProducerConfig.of(sink_options(options, COLUMNS).producer)
+    assert config.enable_idempotence
+    assert config.api_versions_request
+    assert config.retries == 1000
 
 
 def test_a_column_of_headers_switches_later_versions_on() -> None:
