@@ -162,6 +162,29 @@ def test_a_fenced_producer_that_still_writes(address: str) -> None:
     is_read(address, topic, same())
 
 
+def test_a_topic_that_was_deleted(address: str) -> None:
+    """Its partition cannot be added; the coordinator has nothing to abort, and says so."""
+    from confluent_kafka.admin import AdminClient
+
+    topic, gone = make_topic(address, "stays"), make_topic(address, "gone")
+    made = producer(address, unique("id"), delivery_timeout_ms=3000)
+    made.partitions_for(gone)
+    with made.transaction():
+        send(made, topic, "0")
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
+    admin.delete_topics([gone])[gone].result(WAIT_S)
+    wait_until("the end of it", WAIT_S, lambda: gone not in admin.list_topics().topics)
+    made.begin_transaction()
+    made.send(gone, b"x", partition=0)
+    with pytest.raises(TransactionFailedError):
+        made.commit_transaction()
+    made.abort_transaction()
+    with made.transaction():
+        send(made, topic, "1")
+    made.close()
+    is_read(address, topic, same("0", "1"))
+
+
 @pytest.mark.scenario("transactions-9")
 def test_a_timeout_that_is_too_long(address: str) -> None:
     with (
@@ -401,6 +424,7 @@ def test_the_coordinator_and_leaders_are_killed(cluster: dict[int, Broker], end:
     topic, id_, group = unique("three"), unique("id"), unique("group")
     cluster[1].create_topic(topic, replicas=[1, 2, 3], partitions=PARTITIONS)
     address = ",".join(broker.address for broker in cluster.values())
+    assert committed(address, group, topic) == 0  # makes __consumer_offsets, with three replicas
     made = producer(address, id_, transaction_timeout_ms=120_000)
     client = ClusterClient(parse_broker_list(address))
 
@@ -412,6 +436,7 @@ def test_the_coordinator_and_leaders_are_killed(cluster: dict[int, Broker], end:
         return client.leader(TopicPartition(topic, number)).id
 
     victims: list[Callable[[], int]] = [coordinator, *(lambda n=n: leader(n) for n in range(3))]  # type: ignore[misc]
+    every = (topic, "__consumer_offsets", "__transaction_state")
     values = []
     for number, victim in enumerate(victims):
         made.begin_transaction()
@@ -427,16 +452,17 @@ def test_the_coordinator_and_leaders_are_killed(cluster: dict[int, Broker], end:
         values += [f"{number} before", f"{number} after"] if end == "commit" else []
         values.append(f"{number} next")
         killed.start()
-        wait_until("the isr", WAIT_S, lambda: all(has_all(client, topic)))
+        wait_until("the isr", WAIT_S, lambda: have_all(client, *every))
     made.close()
     is_read(address, topic, same(*values))
     assert committed(address, group, topic) == (len(victims) if end == "commit" else 0)
     client.close()
 
 
-def has_all(client: ClusterClient, topic: str) -> Iterator[bool]:
-    client.refresh([topic])
-    return (len(each.isr) == 3 for each in client.partitions(topic))
+def have_all(client: ClusterClient, *topics: str) -> bool:
+    """Whether all partitions have three replicas in their isr."""
+    client.refresh(topics)
+    return all(len(each.isr) == 3 for topic in topics for each in client.partitions(topic))
 
 
 # --- brokers without transactions

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from kafka08.client.cluster import GROUP, TRANSACTION
 from kafka08.client.requests import Response, nested
 from kafka08.common import TopicPartition
-from kafka08.errors import KafkaError, caused
+from kafka08.errors import InvalidTxnStateError, KafkaError, caused
 from kafka08.message.batch import TRANSACTIONAL
 from kafka08.producer.accumulator import Accumulator, PartitionBatches
 from kafka08.producer.batch import ProducerBatch
@@ -56,6 +56,9 @@ logger = logging.getLogger("org.apache.kafka.clients.producer.internals.Transact
 Refusal = Callable[[], KafkaError]
 """Makes the error with which ``send`` refuses records."""
 
+# What coordinators answer to an abort where the request that failed was the first one, or where
+# they have forgotten the transactional id.
+_NOTHING_TO_ABORT = (InvalidTxnStateError, InvalidProducerIdMappingError)
 _OPEN = (IN_TRANSACTION, COMMITTING, ABORTING, ABORTABLE_ERROR)
 # What to do first, where a record or a call is refused in a state.
 _ADVICE = {
@@ -131,8 +134,8 @@ class TransactionManager(IdempotentRequests):
         self._move(IN_TRANSACTION, "begin_transaction")
 
     def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata, patience: float) -> None:
-        """Commit offsets of a group in the transaction. ValueError for a negative offset, and for
-        a generation without a member."""
+        """Commit offsets of a group in the transaction. After a timeout it must be aborted.
+        ValueError for a negative offset, and for a generation without a member."""
         if group.generation_id > 0 and not group.member_id:
             raise ValueError(f"Generation {group.generation_id} without a member of the group")
         call = "send_offsets_to_transaction"
@@ -278,13 +281,23 @@ class TransactionManager(IdempotentRequests):
 
     # --- requests
 
-    def _ask(self, key: Key, request: object, patience: float) -> Response:
-        """An answer, for a method for users."""
+    def _ask(
+        self,
+        key: Key,
+        request: object,
+        patience: float,
+        tolerated: tuple[type[KafkaError], ...] = (),
+    ) -> Response:
+        """An answer, for a method for users; None after a ``tolerated`` error."""
         try:
             return self._coordinators.call(key, request, patience)
-        except (WaitTimeoutError, ProducerClosedError):
+        except ProducerClosedError:
             raise
+        except tolerated:
+            return None
         except KafkaError as error:
+            if isinstance(error, WaitTimeoutError) and self.state is not IN_TRANSACTION:
+                raise  # the same method is called again
             is_open = self.state in PREDECESSORS[ABORTABLE_ERROR]
             self._fail(error, after_answer(error) if is_open else FATAL_ERROR)
             raise self.failure() from error
@@ -295,21 +308,17 @@ class TransactionManager(IdempotentRequests):
         self.sequences.producer = ProducerId(answer.producer_id, answer.producer_epoch)
 
     def _end(self, is_committed: bool, patience: float) -> None:
-        request = t.EndTxnRequest(self.id, *self.sequences.producer, is_committed)
-        if self._is_begun and not (self._has_expired and not is_committed):
-            self._ask(self._key, request, patience)
-        self._is_begun = False
+        if self._is_begun:
+            request = t.EndTxnRequest(self.id, *self.sequences.producer, is_committed)
+            has_failed = self._error is not None
+            self._ask(self._key, request, patience, _NOTHING_TO_ABORT if has_failed else ())
+            self._is_begun = False
         if self._error is not None:
             self._get_id(self.sequences.producer, patience)
         with self._lock:
             self._partitions.clear()
             self._error = None
             self._set(READY)
-
-    @property
-    def _has_expired(self) -> bool:
-        """Whether the coordinator has forgotten the transactional id: it has no transaction."""
-        return isinstance(self._error, InvalidProducerIdMappingError)
 
 
 def _committed(partition: int, offset: int | OffsetAndMetadata) -> t.TxnOffsetCommitPartition:

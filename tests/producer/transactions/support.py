@@ -85,8 +85,10 @@ class Coordinated:
 
     def _EndTxnRequest(self, request: Any, code: int) -> Any:
         code = code or self._fenced(request)
-        if not code:
+        if not code and self.is_open:
             self._end(request.committed)
+        elif not code and (not self.ends or self.ends[-1][0] != request.committed):
+            code = InvalidTxnStateError.code
         return t.EndTxnResponse(0, code)
 
     def _end(self, committed: bool) -> None:
