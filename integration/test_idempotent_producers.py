@@ -130,6 +130,7 @@ def by_kafka08(address: str, topic: str, before: Before = lambda number: None) -
         enable_idempotence=True,
         linger_ms=2,
         batch_size=400,
+        max_request_size=3000,
         request_timeout_ms=5000,
     ) as producer:
         futures = []

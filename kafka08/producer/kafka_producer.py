@@ -449,7 +449,8 @@ class KafkaProducer(Closing):
         self, offsets: Offsets, group: str | ConsumerGroupMetadata
     ) -> None:
         """Commit offsets of a group if the transaction is committed: those of the next records to
-        read. With a member's metadata they are refused if it is not a member any more."""
+        read. With a member's metadata they are refused if it is not a member any more. After a
+        timeout the transaction must be aborted."""
         self._transactional("send_offsets_to_transaction").send_offsets(offsets, group)
 
     def commit_transaction(self) -> None:
