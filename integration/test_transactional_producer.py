@@ -162,29 +162,6 @@ def test_a_fenced_producer_that_still_writes(address: str) -> None:
     is_read(address, topic, same())
 
 
-def test_a_topic_that_was_deleted(address: str) -> None:
-    """Its partition cannot be added; the coordinator has nothing to abort, and says so."""
-    from confluent_kafka.admin import AdminClient
-
-    topic, gone = make_topic(address, "stays"), make_topic(address, "gone")
-    made = producer(address, unique("id"), delivery_timeout_ms=3000)
-    made.partitions_for(gone)
-    with made.transaction():
-        send(made, topic, "0")
-    admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
-    admin.delete_topics([gone])[gone].result(WAIT_S)
-    wait_until("the end of it", WAIT_S, lambda: gone not in admin.list_topics().topics)
-    made.begin_transaction()
-    made.send(gone, b"x", partition=0)
-    with pytest.raises(TransactionFailedError):
-        made.commit_transaction()
-    made.abort_transaction()
-    with made.transaction():
-        send(made, topic, "1")
-    made.close()
-    is_read(address, topic, same("0", "1"))
-
-
 @pytest.mark.scenario("transactions-9")
 def test_a_timeout_that_is_too_long(address: str) -> None:
     with (
@@ -405,10 +382,11 @@ def cluster(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> Iterator[dict[int, Broker]]:
     chroot = f"{zookeeper.connect}/{unique('three')}"
+    props = {**CLUSTER_PROPS, "zookeeper.session.timeout.ms": 6000}
     brokers = {}
     for number in (1, 2, 3):
         directory = tmp_path / str(number)
-        broker = Broker("ours", directory, chroot, broker_id=number, props=CLUSTER_PROPS)
+        broker = Broker("ours", directory, chroot, broker_id=number, props=props)
         launch(broker)
         brokers[number] = broker.start()
     yield brokers
