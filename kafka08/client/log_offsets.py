@@ -31,6 +31,13 @@ def before(call: Call, times: Mapping[TopicPartition, int]) -> Answers:
     return _answers(response, lambda entry: entry.offsets[0] if entry.offsets else None)
 
 
+def ends(call: Call, partitions: Iterable[TopicPartition], *, committed: bool = False) -> Answers:
+    """The end of each log. ``committed``: for readers of committed transactions, whose logs end
+    where the first open transaction begins; ``call`` must negotiate versions then."""
+    times = dict.fromkeys(partitions, LATEST_TIME)
+    return since(call, times, committed=True) if committed else before(call, times)
+
+
 def several(
     call: Call, tp: TopicPartition, time: int, count: int, *, replica_id: int = CONSUMER_REPLICA_ID
 ) -> list[int]:
@@ -42,10 +49,13 @@ def several(
     return entry.offsets
 
 
-def since(call: Call, times: Mapping[TopicPartition, int]) -> Answers:
+def since(call: Call, times: Mapping[TopicPartition, int], *, committed: bool = False) -> Answers:
     """The first message of each log whose timestamp is the time (ms) or later; NO_OFFSET if no
-    message is that late. ``call`` must negotiate versions: 0.8.2.2 cannot answer."""
+    message is that late. ``committed``: of those before the first open transaction. ``call`` must
+    negotiate versions: 0.8.2.2 cannot answer."""
     request = schemas.ListOffsetsRequest(*requests.offsets_request(times))
+    if committed:
+        request = request._replace(isolation_level=schemas.READ_COMMITTED)
     return _answers(call(request), lambda entry: entry.offset)
 
 

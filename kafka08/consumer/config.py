@@ -41,15 +41,17 @@ class ConsumerConfig(ClientSecurity, ZooKeeperSecurity):
     client_id: str = dotted(
         derive=value_of("group.id"), default_text="group.id", doc="the client id sent to brokers"
     )
-    api_versions_request: bool = dotted(
-        False,
-        doc="fetch timestamps and headers: for clusters in which every broker answers ApiVersions",
-    )
     isolation_level: str = dotted(
         READ_UNCOMMITTED,
         kind=one_of(*ISOLATION_LEVELS),
         doc="read_committed: no messages of transactions that are open or aborted; needs "
         "api.versions.request",
+    )
+    api_versions_request: bool = dotted(
+        kind=BOOLEAN,
+        derive=lambda config: config.reads_committed,
+        default_text="true if isolation.level is read_committed",
+        doc="fetch timestamps and headers: for clusters in which every broker answers ApiVersions",
     )
     socket_timeout_ms: int = dotted(30000, doc="timeout of a request; not below fetch.wait.max.ms")
     socket_receive_buffer_bytes: int = dotted(65536, doc="receive buffer of a broker connection")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from kafka08.client import log_offsets, reading
 from kafka08.client.cluster import ClusterClient, NoBrokerError, endpoints_of
 from kafka08.client.meters import Requests, Ticker, TopicMeters
-from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition, csv, fetcher_number
+from kafka08.common import EARLIEST_TIME, Broker, TopicPartition, csv, fetcher_number
 from kafka08.consumer.config import SMALLEST, ConsumerConfig
 from kafka08.consumer.stream import Chunk, PartitionPosition, chunk_of
 from kafka08.errors import (
@@ -219,10 +219,13 @@ class Fetcher:
     def _reset(self, position: PartitionPosition) -> bool:
         """Reset the position by auto.offset.reset; False if the broker returns no offset."""
         tp = position.tp
-        smallest = self._config.auto_offset_reset == SMALLEST
-        time = EARLIEST_TIME if smallest else LATEST_TIME
+        call = self._channel.call
         try:
-            offset = log_offsets.before(self._channel.call, {tp: time}).checked()[tp]
+            if self._config.auto_offset_reset == SMALLEST:
+                found = log_offsets.before(call, {tp: EARLIEST_TIME})
+            else:
+                found = log_offsets.ends(call, [tp], committed=self._config.reads_committed)
+            offset = found.checked()[tp]
         except (OSError, KafkaError, LookupError) as error:
             if not self._loop.stopping.is_set():
                 logger.error(

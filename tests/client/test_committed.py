@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from kafka08.client.committed import without_aborted
-from kafka08.message.markers import ABORT, COMMIT, encode_marker
+from kafka08.message.markers import ABORT, COMMIT
 from kafka08.message.sets import encode_set, iter_messages
-from tests.message.batches import batch, simple
-
-
-def written(producer: int, base: int, *values: bytes, part: int = 0x10) -> bytes:
-    fields = {"producer_id": producer, "producer_epoch": 0, "base_sequence": 0}
-    return batch(simple(*values), base, attributes=part, **fields)
-
-
-def marker(producer: int, base: int, kind: int) -> bytes:
-    return base.to_bytes(8, "big") + encode_marker(producer, 0, kind, 0, 0)[8:]
-
+from tests.fakes.transactional_log import marker, written
 
 DATA = b"".join(
     [
         encode_set([(None, b"old")]),
         written(7, 1, b"aborted"),
         written(8, 2, b"kept", b"too"),
-        written(7, 4, b"plain", part=0),
+        written(7, 4, b"plain", attributes=0),
         written(7, 5, b"aborted"),
         marker(7, 6, ABORT),
         written(7, 7, b"committed"),

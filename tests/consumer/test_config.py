@@ -62,3 +62,12 @@ def test_the_guide_lists_every_setting() -> None:
     """Replace the table in docs/consumer.md with this one when settings change."""
     table = _table(ConsumerConfig, ["Key", "Type", "Default", "Range", "Meaning"])
     assert table in (Path(__file__).parents[2] / "docs" / "consumer.md").read_text()
+
+
+def test_reading_committed_transactions_negotiates_versions() -> None:
+    assert not config().api_versions_request
+    assert config(isolation_level="read_committed").api_versions_request
+    with pytest.raises(ConfigError, match=r"isolation\.level .* needs api\.versions\.request=true"):
+        config(isolation_level="read_committed", api_versions_request="false")
+    with pytest.raises(ConfigError, match=r"isolation\.level has value committed"):
+        config(isolation_level="committed")

@@ -11,6 +11,7 @@ from kafka08.consumer.fetcher import ConsumerFetcherManager
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.errors import MessageSizeTooLargeError
 from kafka08.protocol import schemas
+from tests.fakes import transactional_log as transactions
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 
@@ -265,3 +266,17 @@ def _break_second(rig: FetcherRig, request: Any) -> Any:
     if len(rig.cluster.sent(schemas.FetchRequest)) > 1:
         raise ConnectionResetError("gone")
     return None
+
+
+def test_committed_transactions_alone_and_the_end_is_before_the_open_one() -> None:
+    rig = FetcherRig(isolation_level="read_committed", auto_offset_reset="largest")
+    transactions.fill(rig.cluster, T0)
+    transactions.fill(rig.cluster, T1)
+    positions = rig.start(p0=0, p1=-1)
+    rig.fetch()
+    assert rig.read() == [(0, offset) for offset, _ in transactions.COMMITTED]
+    assert positions[T1].consumed_offset == transactions.STABLE
+    for tp in (T0, T1):  # the transaction is committed
+        del rig.cluster.stable[tp]
+    rig.fetch()
+    assert rig.read() == [(0, 10), (0, 11), (1, 10), (1, 11)]

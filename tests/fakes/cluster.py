@@ -12,7 +12,7 @@ import pytest
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.cluster.metadata_cache import MetadataCache
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import LATEST_TIME, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import UnsupportedForMessageFormatError
 from kafka08.message.entry import BATCH, AnyMessage, magic_of
@@ -38,6 +38,10 @@ class FakeCluster:
         self.leaders: dict[TopicPartition, int] = {}
         self.logs: dict[TopicPartition, list[tuple[int, bytes]]] = {}
         self.starts: dict[TopicPartition, int] = {}
+        # Where the first open transaction begins, and (producer id, first offset, marker's offset)
+        # of aborted ones.
+        self.stable: dict[TopicPartition, int] = {}
+        self.aborted: dict[TopicPartition, list[tuple[int, int, int]]] = {}
         self.topic_errors: dict[str, int] = {}
         self.committed: dict[tuple[str, TopicPartition], int] = {}
         self.requests: list[tuple[int, Any]] = []
@@ -149,11 +153,14 @@ class FakeCluster:
     def _FetchRequest(self, port: int, request: Any) -> Any:
         topics = []
         for topic in request.topics:
-            entries = [self._fetched(port, topic.topic, asked) for asked in topic.partitions]
+            committed = request.isolation_level == schemas.READ_COMMITTED
+            entries = [
+                self._fetched(port, topic.topic, asked, committed) for asked in topic.partitions
+            ]
             topics.append(schemas.FetchTopicResponse(topic.topic, entries))
         return schemas.FetchResponse(topics)
 
-    def _fetched(self, port: int, topic: str, asked: Any) -> Any:
+    def _fetched(self, port: int, topic: str, asked: Any, committed: bool) -> Any:
         tp = TopicPartition(topic, asked.partition)
         if tp not in self.logs:
             return schemas.FetchPartitionResponse(asked.partition, 3, -1, b"")
@@ -161,9 +168,17 @@ class FakeCluster:
             return schemas.FetchPartitionResponse(asked.partition, 6, -1, b"")
         if not self.starts.get(tp, 0) <= asked.offset <= self.end(tp):
             return schemas.FetchPartitionResponse(asked.partition, 1, -1, b"")
-        data = b"".join(entry for last, entry in self.logs[tp] if last >= asked.offset)
+        end = self.end(tp)
+        stable = self.stable.get(tp, end)
+        until = stable if committed else end
+        data = b"".join(entry for last, entry in self.logs[tp] if asked.offset <= last < until)
         data = data[: asked.max_bytes]
-        return schemas.FetchPartitionResponse(asked.partition, 0, self.end(tp), memoryview(data))
+        aborted = None
+        if committed:
+            aborted = [each[:2] for each in self.aborted.get(tp, ()) if each[2] >= asked.offset]
+        return schemas.FetchPartitionResponse(
+            asked.partition, 0, end, memoryview(data), stable, aborted_transactions=aborted
+        )
 
     def _OffsetsRequest(self, port: int, request: Any) -> Any:
         topics = []
@@ -184,13 +199,22 @@ class FakeCluster:
             return self.transactions.offsets(request, self.end)
         topics = [
             schemas.OffsetsTopicResponse(
-                name, [self._since(name, *asked[:2]) for asked in partitions]
+                name, [self._since(request, name, *asked[:2]) for asked in partitions]
             )
             for name, partitions in request.topics
         ]
         return schemas.OffsetsResponse(topics)
 
-    def _since(self, topic: str, partition: int, time: int) -> schemas.OffsetsPartitionResponse:
+    def _since(
+        self, request: Any, topic: str, partition: int, time: int
+    ) -> schemas.OffsetsPartitionResponse:
+        tp = TopicPartition(topic, partition)
+        if tp not in self.logs:
+            return schemas.OffsetsPartitionResponse(partition, 3)
+        if time == LATEST_TIME:
+            end = self.end(tp)
+            stable = self.stable.get(tp, end) if request.isolation_level else end
+            return schemas.OffsetsPartitionResponse(partition, 0, offset=stable)
         found = [m for m in self.messages(topic, partition) if m.timestamp >= 0]
         since = [message.offset for message in found if message.timestamp >= time]
         code = 0 if found else UnsupportedForMessageFormatError.code

@@ -17,7 +17,6 @@ from itertools import islice
 from typing import BinaryIO
 
 from kafka08.client.requests import NO_OFFSET
-from kafka08.common import READ_COMMITTED
 from kafka08.consumer.config import LARGEST, SMALLEST, ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.filters import Blacklist, TopicFilter, Whitelist
@@ -246,8 +245,7 @@ def _settings(args: Arguments) -> tuple[dict[str, str], bool]:
     settings["auto.offset.reset"] = SMALLEST if args.has("from-beginning") else LARGEST
     settings["zookeeper.connect"] = args.value("zookeeper") or ""
     settings["isolation.level"] = args.value("isolation-level")
-    of_later = any(is_true(properties, name) for name in OF_LATER_FETCHES)
-    if of_later or settings["isolation.level"] == READ_COMMITTED:
+    if any(is_true(properties, name) for name in OF_LATER_FETCHES):
         settings.setdefault("api.versions.request", "true")
     return settings, own_group
 
