@@ -133,15 +133,20 @@ class Cluster:
         return broker
 
     @contextmanager
-    def consumer(self, broker: Broker) -> Iterator[SimpleConsumer]:
-        """A connection to a broker. Raises RestError 50301 if all are in use."""
+    def consumer(self, broker: Broker, *, api_versions: bool = False) -> Iterator[SimpleConsumer]:
+        """A connection to a broker, which negotiates versions if ``api_versions``. Raises RestError
+        50301 if all are in use."""
         try:
             self._free.get(timeout=self._patience_s)
         except Empty:
             raise RestError(503, 50301, "No SimpleConsumer is available at the time.") from None
         try:
             with self._open(
-                broker.host, broker.port, client_id=CLIENT_ID, runtime=self._runtime
+                broker.host,
+                broker.port,
+                client_id=CLIENT_ID,
+                runtime=self._runtime,
+                api_versions=api_versions,
             ) as consumer:
                 yield consumer
         finally:

@@ -14,13 +14,14 @@ from kafka08.client.security import ClientSecurity
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.errors import ConfigError
 from kafka08.producer.kafka_config import KafkaProducerConfig
+from kafka08.settings.properties import with_prefix
 from kafka08.settings.settings import LIST, LONG, dotted, setting
 from kafka08.settings.tls import SslSettings
 from kafka08.settings.zookeeper import ZooKeeperSecurity
 
 # Defaults that differ from those of the clients: a request must be answered in bounded time.
 PRODUCER = {"metadata.fetch.timeout.ms": "10000", "delivery.timeout.ms": "30000"}
-CLIENT = "client."
+CLIENT, CONSUMER = "client.", "consumer."
 
 
 class RestListener(NamedTuple):
@@ -117,8 +118,17 @@ def producer_properties(given: Mapping[str, str]) -> dict[str, str]:
 
 def consumer_properties(given: Mapping[str, str]) -> dict[str, str]:
     """The settings of the file that are for consumers, those of ZooKeeper's sessions included, and
-    the protocol by which they choose among a broker's listeners."""
+    the protocol by which they choose among a broker's listeners. Those with the prefix
+    ``consumer.``, as in Confluent's proxy, have priority."""
     own = (RestConfig.keys() | ClientSecurity.keys()) - ZooKeeperSecurity.keys()
-    plain = {key: text for key, text in given.items() if key in ConsumerConfig.keys() - own}
+    known = ConsumerConfig.keys() - own
+    named = {**given, **with_prefix(given, CONSUMER)}
+    plain = {key: text for key, text in named.items() if key in known}
     protocol = given.get(f"{CLIENT}security.protocol")
     return {**plain, "security.protocol": protocol} if protocol else plain
+
+
+def proxy_consumer(config: RestConfig, given: Mapping[str, str]) -> ConsumerConfig:
+    """What the file says of all consumers. Raises ConfigError."""
+    own = {"group.id": "", "zookeeper.connect": config.zookeeper_connect}
+    return ConsumerConfig.from_properties({**own, **consumer_properties(given)})

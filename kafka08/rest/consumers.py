@@ -35,7 +35,7 @@ from kafka08.security.users import OPERATOR
 BOTH = (1, 2)
 INSTANCE = "/consumers/<group>/instances/<instance>"
 _FIELDS = ("id", "name", "format", "auto.offset.reset", "auto.commit.enable")
-_FIELDS_2 = ("fetch.min.bytes", "consumer.request.timeout.ms")
+_FIELDS_2 = ("fetch.min.bytes", "consumer.request.timeout.ms", "isolation.level")
 _MAX_MIN_BYTES = 10_000_000
 _MAX_NAME = 255
 _RESETS_2 = {"earliest": SMALLEST, "latest": LARGEST}
@@ -122,6 +122,8 @@ class Consumers:
         if "auto.offset.reset" in fields:
             reset = fields.text("auto.offset.reset") or ""
             given["auto.offset.reset"] = _RESETS_2.get(reset, reset) if version == 2 else reset
+        if "isolation.level" in fields:
+            given["isolation.level"] = fields.text("isolation.level") or ""
         if "auto.commit.enable" in fields:
             given["auto.commit.enable"] = str(fields.value("auto.commit.enable")).lower()
         min_bytes = _setting(fields, "fetch.min.bytes") or 1

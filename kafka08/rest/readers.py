@@ -48,10 +48,12 @@ STREAM_TIMEOUT_MS = 1
 
 
 class OffsetReader(NamedTuple):
-    """Reads up to ``max_bytes`` at a time, and one message at least."""
+    """Reads up to ``max_bytes`` at a time, and one message at least. ``committed``: none of open
+    and aborted transactions."""
 
     cluster: Cluster
     max_bytes: int
+    committed: bool = False
 
     def read(self, tp: TopicPartition, offset: int, count: int) -> list[Message]:
         """Up to ``count`` messages at ``offset`` and after it; fewer at the end of the log.
@@ -61,8 +63,9 @@ class OffsetReader(NamedTuple):
         found: list[Message] = []
         left = self.max_bytes
         position = Position(offset, min(FETCH_BYTES, self.max_bytes), self.max_bytes)
-        with self.cluster.consumer(self.cluster.leader(tp)) as consumer:
-            reader = PartitionReader(consumer.call, tp, position)
+        leader, committed = self.cluster.leader(tp), self.committed
+        with self.cluster.consumer(leader, api_versions=committed) as consumer:
+            reader = PartitionReader(consumer.call, tp, position, committed=committed)
             while len(found) < count:
                 begin = reader.offset
                 try:

@@ -21,7 +21,13 @@ from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.rest.admin_v3 import AdminV3
 from kafka08.rest.application import Application
 from kafka08.rest.cluster import Cluster, Opener
-from kafka08.rest.config import CLIENT, RestConfig, RestListener, producer_properties
+from kafka08.rest.config import (
+    CLIENT,
+    RestConfig,
+    RestListener,
+    producer_properties,
+    proxy_consumer,
+)
 from kafka08.rest.consumers import Consumers
 from kafka08.rest.consumers_v2 import ConsumersV2
 from kafka08.rest.groups_v3 import GroupsV3
@@ -75,8 +81,12 @@ class RestParts:
             producer_properties(given), self.cluster.brokers, clients, make=make.producer
         )
         self.instances = Instances(config, runtime)
-        offsets = OffsetReader(self.cluster, config.consumer_request_max_bytes)
         consumers = Consumers(config, given, self.cluster, self.instances, clients, make.connector)
+        offsets = OffsetReader(
+            self.cluster,
+            config.consumer_request_max_bytes,
+            proxy_consumer(config, given).reads_committed,
+        )
         chroot = config.zookeeper_connect.partition("/")[2]
         admin_v3 = AdminV3(self.cluster, own_id=config.cluster_id, chroot=chroot)
         meters = RequestMeters(self.instances.__len__)

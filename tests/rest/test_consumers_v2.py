@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from kafka08.common import TopicPartition
+from tests.fakes import transactional_log as transactions
 from tests.rest.world import BINARY_V2, JSON_V2, V1, V2, RestWorld
 
 ZERO = {"topic": "t", "partition": 0}
@@ -222,3 +224,30 @@ def test_a_read_waits_for_the_bytes_that_were_asked_for(world: RestWorld) -> Non
     more = [lambda: world.brokers.append("t", 0, b"10")]
     world.runtime.while_waiting = [lambda: None] * 8 + more  # type: ignore[list-item]
     assert read(world, path) == list(range(11))
+
+
+@pytest.mark.parametrize("begin", [assigned, subscribed])
+def test_an_instance_may_read_committed_transactions_alone(begin: Any) -> None:
+    everything = [0, 1, 2, 3, 6, 8, 10, 11]  # without the markers
+    of_committed = [offset for offset, _ in transactions.COMMITTED]
+    cases = [
+        ({}, {}, everything),
+        ({}, {"isolation_level": "read_committed"}, of_committed),
+        ({"isolation__level": "read_committed"}, {}, of_committed),
+        (
+            {"isolation__level": "read_committed"},
+            {"isolation_level": "read_uncommitted"},
+            everything,
+        ),
+    ]
+    for settings, fields, expected in cases:
+        world = RestWorld(**settings)
+        world.topic("t")
+        transactions.fill(world.brokers, TopicPartition("t", 0))
+        assert read(world, begin(world, **fields)) == expected
+
+
+def test_an_isolation_that_there_is_not(world: RestWorld) -> None:
+    for value in ("committed", "", 1):
+        fields = {"isolation.level": value}
+        assert world.call("POST", "/consumers/g", fields, V2)[0] == 422, value

@@ -8,6 +8,7 @@ import pytest
 from kafka08.common import TopicPartition
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.stream import KafkaStream, PartitionPosition, chunk_of
+from kafka08.errors import ConfigError
 from kafka08.message.sets import encode_set
 from kafka08.protocol import schemas
 from kafka08.rest.errors import RestError
@@ -19,6 +20,7 @@ from kafka08.rest.readers import (
     Limits,
     OffsetReader,
 )
+from tests.fakes import transactional_log as transactions
 from tests.fakes.runtime import FakeRuntime
 from tests.rest.world import BROKER, RestWorld
 
@@ -131,3 +133,24 @@ def test_bytes_are_limited_and_one_message_comes_at_least() -> None:
     assert offsets(world, 1000, 0, 10) == [0, 1, 2]
     with pytest.raises(RestError, match="offset 2 of topic t partition 0 is larger than the 120"):
         offsets(world, 120, 2, 1)
+
+
+@pytest.mark.parametrize("key", ["isolation__level", "consumer__isolation__level"])
+def test_reads_by_offset_of_committed_transactions_alone(key: str) -> None:
+    for level in ("read_committed", "read_uncommitted"):
+        world = RestWorld(**{key: level})
+        world.topic("t")
+        transactions.fill(world.brokers, TP)
+        path = "/topics/t/partitions/0/messages?count=100&offset="
+        found = [each["offset"] for each in world.call("GET", f"{path}0")[1]]
+        if level == "read_committed":
+            assert found == [offset for offset, _ in transactions.COMMITTED]
+            assert world.call("GET", f"{path}{transactions.END}") == (200, [])
+        else:
+            assert found == [0, 1, 2, 3, 6, 8, 10, 11]
+        assert world.brokers.options[-1]["api_versions"] == (level == "read_committed")
+
+
+def test_a_proxy_with_a_wrong_isolation_does_not_start() -> None:
+    with pytest.raises(ConfigError, match=r"isolation\.level has value committed"):
+        RestWorld(isolation__level="committed")
