@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from kafka08.client.security import ClientSecurity
-from kafka08.common import Broker, TopicPartition
+from kafka08.common import ISOLATION_LEVELS, READ_UNCOMMITTED, Broker, TopicPartition
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.message.entry import BytesLike
 from kafka08.producer.kafka_producer import KafkaProducer
@@ -63,6 +63,11 @@ class UnloadOptions(Settings):
     fail_on_data_loss: bool = dotted(
         True, doc="fail if messages were removed before they were read"
     )
+    isolation_level: str = dotted(
+        READ_UNCOMMITTED,
+        one_of(*ISOLATION_LEVELS),
+        doc="read_committed: no messages of transactions that are open or aborted",
+    )
 
 
 def unload(
@@ -94,6 +99,7 @@ def unload(
         client_id="kafka08-bulk",
         option="brokers",
         security=ClientSecurity.from_properties(kafka_params),
+        isolation_level=chosen.isolation_level,
     )
     last = history.last()
     ranges, leaders = plan(params, topics, last, chosen.max_messages, chosen.fail_on_data_loss)
@@ -133,9 +139,10 @@ def plan(
     """(what the next run reads, the leaders). Raises as ``unload`` does."""
     with params.offset_reader(retries=3) as reader:
         partitions = reader.partitions(topics)
-        earliest, latest = reader.earliest(partitions), reader.latest(partitions)
+        before = last.ends if last else {}
+        earliest = reader.earliest(partitions)
+        latest = reader.latest_since(before, partitions, doubts=0)
         leaders = reader.leaders(partitions)
-    before = last.ends if last else {}
     start = {}
     for tp in partitions:
         start[tp] = before.get(tp, earliest[tp])
@@ -350,6 +357,7 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("--bucket", choices=BUCKETS, default="hour")
         sub.add_argument("--timestamp-field", default="", help="field of JSON values with the time")
         sub.add_argument("--max-messages", type=int, default=0, help="about the most of one run")
+        sub.add_argument("--isolation-level", choices=ISOLATION_LEVELS, default=READ_UNCOMMITTED)
         sub.add_argument("--ignore-data-loss", action="store_false", dest="fail_on_data_loss")
     return parser
 

@@ -199,7 +199,7 @@ def _starting_offsets(topics: list[str], params: SourceParams) -> dict[TopicPart
 def _check_offsets(ranges: list[Range], reader: LogOffsetReader) -> None:
     partitions = {each.topic_partition for each in ranges}
     try:
-        low, high = reader.earliest(partitions), reader.latest(partitions)
+        low, high = reader.earliest(partitions), reader.ends(partitions)
     except KafkaError as error:
         if isinstance(error, OSError):
             raise  # of brokers that do not answer, more is said by the caller

@@ -21,6 +21,10 @@ class EndedEarlyError(DataLossError):
     """The log ended before the range did."""
 
 
+class OpenTransactionError(KafkaError):
+    """A range reaches into a transaction that is open, for a reader of committed ones."""
+
+
 class MessageTooLargeForFetchError(KafkaError):
     """One message is larger than the largest fetch allowed."""
 

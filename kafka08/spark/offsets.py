@@ -45,8 +45,9 @@ class _MissingError(UnknownTopicOrPartitionError):
 class LogOffsetReader:
     """Metadata and offsets of a cluster. ``retries`` tries after the first, ``backoff_ms`` apart.
 
-    For ``since`` the connections of ``cluster`` must ask for versions. Not to be pickled: make one
-    where it is used.
+    ``committed``: for readers of committed transactions, which see none behind the first open one.
+    For it and for ``since`` the connections of ``cluster`` must ask for versions. Not to be
+    pickled: make one where it is used.
     """
 
     def __init__(
@@ -56,8 +57,10 @@ class LogOffsetReader:
         retries: int = 3,
         backoff_ms: int = 1000,
         runtime: Runtime | None = None,
+        committed: bool = False,
     ) -> None:
         self._runtime = runtime or ThreadRuntime()
+        self._committed = committed
         self._retries = retries
         self._backoff = backoff_ms / 1000
         self._cluster = cluster
@@ -142,13 +145,18 @@ class LogOffsetReader:
         return self._offsets(dict.fromkeys(partitions, EARLIEST_TIME), log_offsets.before)
 
     def latest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The offset after the last readable message of each partition."""
+        """The offset after the last message of each partition that may be read now."""
+        ends = partial(log_offsets.ends, committed=self._committed)
+        return self._offsets(dict.fromkeys(partitions, LATEST_TIME), ends)
+
+    def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The same, messages of open transactions included."""
         return self._offsets(dict.fromkeys(partitions, LATEST_TIME), log_offsets.before)
 
     def since(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """The first message of each partition since its time (ms of the epoch), by the messages'
         timestamps; NO_OFFSET where no message is that late."""
-        return self._offsets(times, log_offsets.since)
+        return self._offsets(times, partial(log_offsets.since, committed=self._committed))
 
     def latest_since(
         self,
@@ -157,7 +165,8 @@ class LogOffsetReader:
         doubts: int = DOUBT_RETRIES,
     ) -> dict[TopicPartition, int]:
         """As ``latest``; a log that ends before ``start`` is asked ``doubts`` times more, as a
-        leader that has just been elected may not know yet how far it may serve."""
+        leader that has just been elected may not know yet how far it may serve. Where it reaches
+        ``start`` with an open transaction that begins before, that is as far as may be read."""
         found = self.latest(partitions)
         for _ in range(doubts):
             late = behind(found, start)
@@ -165,6 +174,9 @@ class LogOffsetReader:
                 break
             self._runtime.sleep(self._backoff)
             found.update(self.latest(late))
+        if self._committed and (late := behind(found, start)):
+            ends = self.ends(late)
+            found.update({tp: start[tp] for tp in late if ends[tp] >= start[tp]})
         return found
 
     def _offsets(

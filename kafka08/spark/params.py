@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from kafka08.client.cluster import ClusterClient, Endpoint
 from kafka08.client.security import PLAIN, ClientSecurity, runtime_for
+from kafka08.common import ISOLATION_LEVELS, READ_COMMITTED, READ_UNCOMMITTED
 from kafka08.errors import ConfigError
 from kafka08.network.channel import Channel
 from kafka08.runtime import Runtime
-from kafka08.settings.settings import LONG, Settings, setting
+from kafka08.settings.settings import LONG, Settings, one_of, setting
 from kafka08.spark.errors import JobError, naming
 from kafka08.spark.offsets import LogOffsetReader
 from kafka08.spark.reader import FETCH_BYTES, MAX_FETCH_BYTES, RangeReader
@@ -25,7 +26,7 @@ class SourceParams(NamedTuple):
     """The brokers and the fetch settings; it is pickled with every task, and in checkpoints.
 
     ``option``: what named ``endpoints``, for messages. With ``api_versions`` brokers must answer
-    ApiVersions.
+    ApiVersions, and to read committed transactions alone too.
     """
 
     endpoints: tuple[Endpoint, ...]
@@ -38,6 +39,11 @@ class SourceParams(NamedTuple):
     security: ClientSecurity = PLAIN
     max_fetch_bytes: int = MAX_FETCH_BYTES
     api_versions: bool = False
+    isolation_level: str = READ_UNCOMMITTED
+
+    @property
+    def committed(self) -> bool:
+        return self.isolation_level == READ_COMMITTED
 
     def client(self, runtime: Runtime) -> ClusterClient:
         """The process's own; ``runtime`` connects as ``security`` says."""
@@ -46,12 +52,16 @@ class SourceParams(NamedTuple):
             client_id=self.client_id,
             timeout_ms=self.timeout_ms,
             runtime=runtime,
-            channel=partial(Channel, api_versions=self.api_versions),
+            channel=partial(Channel, api_versions=self.api_versions or self.committed),
         )
 
     def offsets(self, cluster: ClusterClient, retries: int, runtime: Runtime) -> LogOffsetReader:
         return LogOffsetReader(
-            cluster, retries=retries, backoff_ms=self.backoff_ms, runtime=runtime
+            cluster,
+            retries=retries,
+            backoff_ms=self.backoff_ms,
+            runtime=runtime,
+            committed=self.committed,
         )
 
     def ranges(self, cluster: ClusterClient, retries: int, runtime: Runtime) -> RangeReader:
@@ -62,6 +72,7 @@ class SourceParams(NamedTuple):
             retries=retries,
             backoff_ms=self.backoff_ms,
             runtime=runtime,
+            committed=self.committed,
         )
 
     @contextmanager
@@ -83,6 +94,12 @@ class _FetchSettings(Settings):
     fetch_bytes: int = setting("fetch.message.max.bytes", 1 << 20, LONG, 1, doc="bytes of a fetch")
     backoff_ms: int = setting("refresh.leader.backoff.ms", 200, LONG, 1, doc="before a retry")
     timeout_ms: int = setting("socket.timeout.ms", 30000, LONG, 1, doc="for an answer")
+    isolation_level: str = setting(
+        "isolation.level",
+        READ_UNCOMMITTED,
+        one_of(*ISOLATION_LEVELS),
+        doc="whether messages of committed transactions alone are read",
+    )
 
 
 def source_params(params: Mapping[str, str]) -> SourceParams:

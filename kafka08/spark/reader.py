@@ -10,20 +10,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kafka08.client import log_offsets
 from kafka08.client.cluster import ClusterClient
-from kafka08.client.reading import FetchTooSmallError, Position, fetch
+from kafka08.client.reading import FetchTooSmallError, Position, fetch, message_set, shown
 from kafka08.client.retry import Retry
 from kafka08.common import Broker
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, raise_for_code
 from kafka08.message.entry import AnyMessage, BytesLike
-from kafka08.message.sets import iter_messages
+from kafka08.message.sets import iter_messages, next_offset
+from kafka08.protocol.schemas import FetchPartitionResponse
 from kafka08.runtime import Runtime, ThreadRuntime
 from kafka08.spark.errors import (
     EndedEarlyError,
     MessageTooLargeForFetchError,
+    OpenTransactionError,
     RangeNotAvailableError,
     naming_leader,
 )
@@ -47,7 +49,9 @@ class RangeReader:
 
     ``fetch_bytes`` is asked for at first; a message that does not fit has it doubled up to
     ``max_fetch_bytes``. ``retries`` fetches after a failed one, ``backoff_ms`` apart. If the
-    connections of ``cluster`` ask for versions, messages have timestamps and headers.
+    connections of ``cluster`` ask for versions, messages have timestamps and headers. They must for
+    ``committed``: then messages of aborted transactions are left out, and a range that reaches
+    into an open one is an error.
     """
 
     def __init__(
@@ -59,8 +63,10 @@ class RangeReader:
         retries: int = RETRIES,
         backoff_ms: int = 200,
         runtime: Runtime | None = None,
+        committed: bool = False,
     ) -> None:
         self._runtime = runtime or ThreadRuntime()
+        self._committed = committed
         self._fetch_bytes = fetch_bytes
         self._max_fetch_bytes = max(fetch_bytes, max_fetch_bytes)
         self._retries = retries
@@ -76,8 +82,8 @@ class RangeReader:
     def read(self, wanted: Range, leader: Broker | None = None) -> Iterator[list[AnyMessage]]:
         """The messages of ``wanted`` in order, fetch by fetch; gaps are passed over.
 
-        Raises RangeNotAvailableError, EndedEarlyError, MessageTooLargeForFetchError, and what the
-        last try raised.
+        Raises RangeNotAvailableError, EndedEarlyError, OpenTransactionError,
+        MessageTooLargeForFetchError, and what the last try raised.
         """
         return self.read_as(_messages, wanted, leader)
 
@@ -88,22 +94,22 @@ class RangeReader:
         position = Position(wanted.start, self._fetch_bytes, self._max_fetch_bytes)
         patience = self._retries
         while position.offset < wanted.end:
-            data, high_watermark, leader = self._fetch(wanted, position, leader)
+            answer, leader = self._fetch(wanted, position, leader)
+            data = message_set(answer)
             if not len(data):
-                if high_watermark >= wanted.end:
+                if self._end(answer) >= wanted.end:
                     return  # the rest of the range was compacted away
                 if patience == 0:
-                    raise EndedEarlyError(
-                        f"{wanted} cannot be read from {position.offset} on: the log ends at "
-                        f"{high_watermark}. Messages were lost, or the topic was deleted and "
-                        "created again"
-                    )
+                    raise _ended_early(wanted, position.offset, answer)
                 # A new leader learns only over time what its predecessor had committed.
                 patience -= 1
                 leader = None
                 self._runtime.sleep(self._backoff)
                 continue
-            found, following = decode(data, wanted)
+            visible = shown(answer)
+            found, following = decode(visible, wanted)
+            if visible is not data:
+                following = next_offset(data, position.offset)
             try:
                 position.advance(following)
             except FetchTooSmallError as error:
@@ -116,11 +122,11 @@ class RangeReader:
 
     def _fetch(
         self, wanted: Range, position: Position, leader: Broker | None
-    ) -> tuple[BytesLike, int, Broker]:
-        """(stored bytes, high watermark, who gave them)."""
+    ) -> tuple[FetchPartitionResponse, Broker]:
+        """The answer of a leader, and that leader."""
         tp = wanted.topic_partition
 
-        def ask() -> tuple[BytesLike, int, Broker]:
+        def ask() -> tuple[FetchPartitionResponse, Broker]:
             nonlocal leader
             if leader is None:
                 self._cluster.refresh([tp.topic])
@@ -134,12 +140,12 @@ class RangeReader:
                         position.size,
                         max_wait_ms=MAX_WAIT_MS,
                         min_bytes=1,
+                        committed=self._committed,
                     )[tp]
                 raise_for_code(answer.error, f"No fetch of {tp}: code {answer.error}")
             except OffsetOutOfRangeError:
                 raise self._out_of_range(wanted, position.offset, leader) from None
-            data: Any = answer.message_set or b""
-            return data, answer.high_watermark, leader
+            return answer, leader
 
         def again(error: Exception) -> None:
             nonlocal leader
@@ -147,6 +153,10 @@ class RangeReader:
             leader = None
 
         return self._retry.run(ask, again=again)
+
+    def _end(self, answer: FetchPartitionResponse) -> int:
+        """How far may be read."""
+        return answer.last_stable_offset if self._committed else answer.high_watermark
 
     def _out_of_range(self, wanted: Range, position: int, leader: Broker | None) -> KafkaError:
         there = "an unknown range"
@@ -162,9 +172,18 @@ class RangeReader:
         )
 
 
+def _ended_early(wanted: Range, offset: int, answer: FetchPartitionResponse) -> KafkaError:
+    begin = f"{wanted} cannot be read from {offset} on"
+    if answer.high_watermark >= wanted.end:
+        stable = answer.last_stable_offset
+        return OpenTransactionError(f"{begin}: a transaction that began at {stable} is open")
+    return EndedEarlyError(
+        f"{begin}: the log ends at {answer.high_watermark}. Messages were lost, or the topic was "
+        "deleted and created again"
+    )
+
+
 def _messages(data: BytesLike, wanted: Range) -> tuple[list[AnyMessage] | None, int | None]:
-    messages = list(iter_messages(data))
-    if not messages:
-        return None, None
+    messages = iter_messages(data)
     inside = [each for each in messages if wanted.start <= each.offset < wanted.end]
-    return inside or None, messages[-1].offset + 1
+    return inside or None, next_offset(data, wanted.start)

@@ -49,6 +49,7 @@ class GroupRun(StreamRun):
             backoff_ms=config.refresh_leader_backoff_ms,
             timeout_ms=config.socket_timeout_ms,
             client_id=config.client_id,
+            isolation_level=config.isolation_level,
             option=f"The list of brokers in {config.zookeeper_connect}",
             # Executors do not get the login at ZooKeeper.
             security=ClientSecurity.from_properties(properties),
@@ -118,7 +119,7 @@ class GroupPlanner(BatchPlanner[GroupRun]):
         if start:
             source = running.source(member.brokers())
             with source.offset_reader() as reader:
-                latest = reader.latest(start)
+                latest = reader.latest_since(start, start, doubts=0)
                 leaders = reader.leaders(start)
             ends = self._ends(sc, running, start, latest)
             ranges = [Range(*tp, start[tp], ends[tp]) for tp in sorted(start)]

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
 BASE = {"kafka.bootstrap.servers": "one:9092", "subscribe": "t"}
 VALUES = {
+    "kafka.isolation.level": "read_committed",
     "assign": '{"t":[0]}',
     "startingOffsets": "earliest",
     "endingOffsets": "latest",

@@ -211,8 +211,9 @@ class DriverMember:
         if not stored:
             return {}
         with self._offsets(self.brokers()) as reader:
-            low, high = reader.earliest(stored), reader.latest(stored)
-        reset = low if self._config.auto_offset_reset == SMALLEST else high
+            low, high = reader.earliest(stored), reader.ends(stored)
+            smallest = self._config.auto_offset_reset == SMALLEST
+            reset = low if smallest else reader.latest(stored)
         for tp, offset in stored.items():
             if offset >= 0 and not low[tp] <= offset <= high[tp]:
                 logger.error(

@@ -15,7 +15,15 @@ from typing import Any, NamedTuple
 
 from kafka08.client.cluster import Endpoint, parse_broker_list
 from kafka08.client.security import ClientSecurity, runtime_for
-from kafka08.common import EARLIEST_TIME, INTERNAL_TOPICS, LATEST_TIME, TopicPartition
+from kafka08.common import (
+    EARLIEST_TIME,
+    INTERNAL_TOPICS,
+    ISOLATION_LEVELS,
+    LATEST_TIME,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    TopicPartition,
+)
 from kafka08.errors import ConfigError
 from kafka08.settings.settings import (
     BOOLEAN_IN_ANY_CASE,
@@ -23,6 +31,7 @@ from kafka08.settings.settings import (
     LONG,
     LONG_MAX,
     Settings,
+    one_of,
     setting,
     value_of,
 )
@@ -56,6 +65,7 @@ _BY_TIME = {
 MAX_OFFSETS, MIN_OFFSETS = "maxOffsetsPerTrigger", "minOffsetsPerTrigger"
 BOOTSTRAP = "kafka.bootstrap.servers"
 API_VERSIONS = "kafka.api.versions.request"
+ISOLATION = "kafka.isolation.level"
 HEADERS = "includeHeaders"
 _FETCH_BYTES, _NEW_FETCH_BYTES = "kafka.fetch.message.max.bytes", "kafka.max.partition.fetch.bytes"
 _TIMEOUT, _NEW_TIMEOUT = "kafka.socket.timeout.ms", "kafka.request.timeout.ms"
@@ -109,16 +119,30 @@ class SourceSettings(Settings):
     )
     ending_time: int | None = _number(_BY_TIME[ENDING][0], None, doc="of the last message", low=0)
     include_headers: bool = _truth(HEADERS, False, doc="whether there is a column of headers")
+    isolation_level: str = setting(
+        ISOLATION,
+        READ_UNCOMMITTED,
+        one_of(*ISOLATION_LEVELS),
+        doc="whether messages of committed transactions alone are read",
+    )
     api_versions: bool = setting(
         API_VERSIONS,
         kind=BOOLEAN_IN_ANY_CASE,
-        derive=lambda settings: settings.include_headers,
+        derive=lambda settings: bool(settings.needing_versions),
         doc="whether brokers are asked for requests of later releases",
     )
 
+    @property
+    def needing_versions(self) -> str:
+        """The option that needs requests of later releases, with its value; empty if none does."""
+        if self.include_headers:
+            return f"{HEADERS} has value true"
+        committed = self.isolation_level == READ_COMMITTED
+        return f"{ISOLATION} has value {READ_COMMITTED}" if committed else ""
+
     def check(self) -> None:
-        if self.include_headers and not self.api_versions:
-            raise ConfigError(f"{HEADERS} has value true, which needs {API_VERSIONS}")
+        if self.needing_versions and not self.api_versions:
+            raise ConfigError(f"{self.needing_versions}, which needs {API_VERSIONS}")
         if self.max_offsets and self.min_offsets > self.max_offsets:
             raise ConfigError(
                 f"{MIN_OFFSETS} has value {self.min_offsets} which is above {MAX_OFFSETS} "

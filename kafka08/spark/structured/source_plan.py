@@ -140,7 +140,7 @@ class SourcePlanner:
         given = {tp: offset for tp, offset in wanted.items() if offset >= 0}
         found = self._ask(lambda reader: resolve(wanted, reader))
         low = self._ask(lambda reader: reader.earliest(given))
-        high = self._ask(lambda reader: reader.latest(given))
+        high = self._ask(lambda reader: reader.ends(given))
         for tp, offset in given.items():
             if not low[tp] <= offset <= high[tp]:
                 self._loss(f"{name} has {offset} for {tp}, but the log has [{low[tp]}, {high[tp]})")

@@ -177,3 +177,14 @@ def test_headers_switch_later_versions_on() -> None:
     assert (found.params.api_versions, found.settings.include_headers) == (True, True)
     found = of(kafka_api_versions_request="true")
     assert (found.params.api_versions, found.settings.include_headers) == (True, False)
+
+
+def test_reading_committed_transactions_switches_later_versions_on() -> None:
+    assert not of().params.committed
+    found = of(**{"KAFKA.Isolation.LEVEL": "read_committed"})
+    assert (found.params.committed, found.params.api_versions) == (True, True)
+    assert not of(kafka_isolation_level="read_uncommitted").params.api_versions
+    with pytest.raises(ConfigError, match=r"read_committed, which needs kafka\.api\.versions"):
+        of(kafka_isolation_level="read_committed", kafka_api_versions_request="false")
+    with pytest.raises(ConfigError, match=r"kafka\.isolation\.level has value committed"):
+        of(kafka_isolation_level="committed")

@@ -10,7 +10,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 
 
-from kafka08.common import TopicPartition
+from kafka08.common import READ_COMMITTED, TopicPartition
 from kafka08.errors import ConfigError
 from kafka08.spark.errors import (
     DataLossError,
@@ -19,8 +19,9 @@ from kafka08.spark.errors import (
 from kafka08.spark.planner import Range
 from kafka08.spark.structured.source_options import SinceTime
 from kafka08.spark.structured.source_plan import from_json, to_json
+from tests.fakes import transactional_log as transactions
 from tests.fakes.cluster import FakeCluster
-from tests.spark.cluster import T, put, refused, stamped
+from tests.spark.cluster import T, cluster_of, put, refused, stamped
 from tests.spark.sources import LENIENT, ONE, OPTIONS, filled, planner_of, with_settings
 
 
@@ -152,3 +153,40 @@ def test_big_ranges_are_cut(cluster: FakeCluster) -> None:
         (1, 10, 20),
         (1, 20, 30),
     ]
+
+
+@pytest.fixture
+def transactional() -> FakeCluster:
+    cluster = cluster_of({T: b""})
+    transactions.fill(cluster, T)
+    return cluster
+
+
+COMMITTED = OPTIONS._replace(params=OPTIONS.params._replace(isolation_level=READ_COMMITTED))
+
+
+def test_a_query_of_committed_transactions_ends_at_the_first_open_one(
+    transactional: FakeCluster,
+) -> None:
+    planner = planner_of(transactional, COMMITTED._replace(starting="earliest"))
+    assert planner.bounds() == ({T: 0}, {T: transactions.STABLE})
+    assert planner.latest({T: 0}) == {T: transactions.STABLE}
+    assert planner_of(transactional).latest({T: 0}) == {T: transactions.END}
+    assert planner_of(transactional, COMMITTED).initial() == {T: transactions.STABLE}
+    del transactional.stable[T]
+    assert planner.latest({T: transactions.STABLE}) == {T: transactions.END}
+
+
+def test_an_open_transaction_before_the_offsets_is_no_loss(
+    transactional: FakeCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Such as those of a checkpoint of a query that read all."""
+    start = {T: transactions.STABLE + 1}
+    planner = planner_of(transactional, COMMITTED._replace(starting=start))
+    assert planner.initial() == start
+    assert planner.latest(start) == start
+    assert planner.limited(start, start) == start
+    assert planner.ranges(start, start) == []
+    with pytest.raises(DataLossError):
+        planner.latest({T: transactions.END + 1})
+    assert not caplog.records

@@ -8,15 +8,18 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 
 
+from kafka08.common import READ_COMMITTED
 from kafka08.errors import UnknownTopicOrPartitionError
 from kafka08.message.sets import encode_set
 from kafka08.spark.errors import (
     DataLossError,
     EndedEarlyError,
     MessageTooLargeForFetchError,
+    OpenTransactionError,
 )
 from kafka08.spark.planner import Range
 from kafka08.spark.structured.source_options import SourceOptions
+from tests.fakes import transactional_log as transactions
 from tests.fakes.cluster import FakeCluster
 from tests.spark.cluster import T, put
 from tests.spark.sources import LENIENT, ONE, OPTIONS, filled, read
@@ -77,3 +80,17 @@ def test_a_partition_that_is_gone(cluster: FakeCluster, caplog: pytest.LogCaptur
     cluster.failures = [UnknownTopicOrPartitionError()] * 2
     with pytest.raises(UnknownTopicOrPartitionError):
         values(cluster, Range("t", 0, 0, 9), LENIENT)
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_committed_transactions_alone(cluster: FakeCluster, size: int) -> None:
+    put(cluster, T)
+    transactions.fill(cluster, T)
+    params = OPTIONS.params._replace(isolation_level=READ_COMMITTED, fetch_bytes=size)
+    options = OPTIONS._replace(params=params)
+    found = read(cluster, Range("t", 0, 0, transactions.STABLE), options=options)
+    rows = [row for batch in found for row in batch.select(["offset", "value"]).to_pylist()]
+    assert [tuple(row.values()) for row in rows] == transactions.COMMITTED
+    for lenient in (options, options._replace(settings=LENIENT.settings)):
+        with pytest.raises(OpenTransactionError, match="began at 10 is open"):
+            list(read(cluster, Range("t", 0, 0, transactions.END), options=lenient))
