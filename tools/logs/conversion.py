@@ -4,8 +4,8 @@ A wrapper whose inner offsets are not the true ones becomes one that has them, l
 makes at append: null key, nesting flattened. No message changes its offset. A wrapper that would
 grow past the largest message allowed is split, for 0.8.2.2 takes a larger one for damage when it
 recovers a log, and its followers refuse it; a file that would reach 2 GiB goes on in another
-segment. Entries of later formats become messages of format 0 (``lowering``). Knows the files of one
-segment, which no other process may have open.
+segment. Entries of later formats become messages of format 0 (``lowering``); those of aborted
+transactions go. Knows the files of one segment, which no other process may have open.
 
 New files are written beside the segment as ``.converted``. When all of them are on disk, they are
 renamed to ``.swap``: a broker of either kind that finds such a file puts it in the segment's place,
@@ -24,13 +24,16 @@ from typing import BinaryIO, NamedTuple
 
 from kafka08.common import Closing
 from kafka08.errors import InvalidMessageError, KafkaError
+from kafka08.log.cleaning.transactions import Aborted
 from kafka08.log.directory import sync_directory, unlink_if_there
 from kafka08.log.log import Log
 from kafka08.log.segments import integrity
 from kafka08.log.segments.index import ENTRY, ENTRY_SIZE, OffsetIndex
 from kafka08.log.segments.names import INDEX_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, remove_rebuilt
-from kafka08.message.compression import LZ4, compress
+from kafka08.message.batch import header_of
+from kafka08.message.compression import LZ4, NONE, compress
 from kafka08.message.entry import (
+    BATCH,
     OFFSET,
     BytesLike,
     Entry,
@@ -38,6 +41,7 @@ from kafka08.message.entry import (
     encode_entry,
     has_right_crc,
     key_and_value,
+    magic_of,
 )
 from kafka08.message.leaves import leaves
 from kafka08.message.scan import iter_entries
@@ -67,6 +71,7 @@ class SegmentLimits(NamedTuple):
     offsets_topic: bool = False
 
 
+NOTHING = Aborted()
 COUNTS = ("wrappers", "made", "oversized", "later", *LOSSES, "fillers")
 """How many wrappers were rewritten, into how many ``made`` ones, and how many of these are
 ``oversized``: they hold one message and still are above the limit. How many entries of ``later``
@@ -110,11 +115,15 @@ class Right(NamedTuple):
     low: Lowered | None = None
 
 
-def right_entries(entry: BytesLike, limits: SegmentLimits) -> Right | None:
+def right_entries(
+    entry: BytesLike, limits: SegmentLimits, aborted: Aborted = NOTHING
+) -> Right | None:
     """The entries of format 0 that replace an entry; None if it stays as it is. Raises KafkaError
     when it fails its crc or cannot be inflated, or is a wrapper that holds nothing."""
     if not has_right_crc(entry, 0, len(entry)):
         raise InvalidMessageError("wrong crc")
+    if magic_of(entry) == BATCH and (batch := header_of(entry)) in aborted:
+        return Right([], Lowered(b"", NONE, Counter(aborted=batch.count)))
     low = lowered_offsets(entry) if limits.offsets_topic else lowered(entry)
     if low is None:
         return _right_wrappers(entry, limits) if codec_of(entry) else None
@@ -170,10 +179,15 @@ def _wrap(table: memoryview, last: int, codec: int, limits: SegmentLimits) -> It
 
 
 def convert_segment(
-    log_path: str, limits: SegmentLimits, *, dry_run: bool = False, is_last: bool = False
+    log_path: str,
+    limits: SegmentLimits,
+    *,
+    aborted: Aborted = NOTHING,
+    dry_run: bool = False,
+    is_last: bool = False,
 ) -> Generator[int, None, Done]:
-    """Convert the segment if there is need; yields numbers of bytes gone through. ``is_last``: it
-    is the log's newest, whose end must stay.
+    """Convert the segment if there is need; yields numbers of bytes gone through. ``aborted``: the
+    batches that are left out. ``is_last``: it is the log's newest, whose end must stay.
 
     A segment that cannot be walked to its end stays as it is. Raises OSError.
     """
@@ -181,7 +195,7 @@ def convert_segment(
         size = len(view)
         bases = (base_of(log_path),)
         try:
-            problems, counts = yield from _rewrite(view, writer, limits, is_last)
+            problems, counts = yield from _rewrite(view, writer, limits, aborted, is_last)
         except NotWalkableError as error:
             discard(os.path.dirname(log_path))
             return Done(size, size, bases, (str(error),), Counter())
@@ -237,7 +251,7 @@ def walk(view: memoryview) -> Iterator[Entry]:
 
 
 def _rewrite(
-    view: memoryview, writer: _Writer, limits: SegmentLimits, is_last: bool
+    view: memoryview, writer: _Writer, limits: SegmentLimits, aborted: Aborted, is_last: bool
 ) -> Generator[int, None, tuple[list[str], Counter[str]]]:
     """Write all entries if one of them must be rewritten, otherwise none. Returns problems, and
     COUNTS."""
@@ -249,7 +263,7 @@ def _rewrite(
             yield entry.position - told
             told = entry.position
         last = entry.offset
-        right = _rewritten(view, entry, limits, problems)
+        right = _rewritten(view, entry, limits, aborted, problems)
         if right is None:
             if writer.bases:
                 writer.add(view[entry.position : entry.stop], last)
@@ -273,12 +287,16 @@ def _rewrite(
 
 
 def _rewritten(
-    view: memoryview, entry: Entry, limits: SegmentLimits, problems: list[str]
+    view: memoryview,
+    entry: Entry,
+    limits: SegmentLimits,
+    aborted: Aborted,
+    problems: list[str],
 ) -> Right | None:
     if not entry.codec and not entry.magic and not limits.offsets_topic:
         return None
     try:
-        return right_entries(view[entry.position : entry.stop], limits)
+        return right_entries(view[entry.position : entry.stop], limits, aborted)
     except KafkaError as error:
         problems.append(f"position {entry.position}, offset {entry.offset}: {error}")
         return None

@@ -2,9 +2,10 @@
 
 Ours stores compressed sets as producers sent them; 0.8.2.2 would serve the offsets inside as they
 are, and cut the log at them when it recovers. It cannot read message formats 1 and 2, nor groups
-and offsets as later releases store them. This tool rewrites all of these (conversion.py),
-checks the indexes, and removes the files that only ours knows. Offsets and names stay, also for
-ours, which may open the directories again. It may be interrupted, and run again at any time.
+and offsets as later releases store them, and does not know transactions. This tool rewrites all of
+these (conversion.py), leaves out what was aborted (transactions.py), checks the indexes, and
+removes the files that only ours knows. Offsets and names stay, also for ours, which may open the
+directories again. It may be interrupted, and run again at any time.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from kafka08.runtime import SystemClock
 from kafka08.settings.broker import BrokerConfig
 from tools.logs import conversion, log_dirs
 from tools.logs.conversion import Done, NotWalkableError, SegmentLimits
+from tools.logs.transactions import OPEN_AS, UnknownOutcomeError, transactions
 from tools.options import Arguments, OptionParser
 from tools.shutdown import at_end
 
@@ -89,6 +91,8 @@ PARSER = OptionParser(
     topics, if one is below the broker's message.max.bytes.
 --gzip-level <Integer: 1 to 9>  How hard to try: 1 takes less than half the time of 6, and some more
     room. (default: 6)
+--open-transactions <drop or keep>  What becomes of messages of transactions that are open: leave
+    them out, as if these were aborted, or keep them. Without it such partitions stay as they are.
 --dry-run  Print what would be done, and do nothing.
 --force  First recover directories whose broker did not stop cleanly.
 --processes <Integer: count>  How many partitions to work on at a time.
@@ -109,6 +113,9 @@ def main(argv: list[str]) -> int:
         config.log_index_size_max_bytes,
         gzip_level=_gzip_level(args),
     )
+    open_as = args.value("open-transactions")
+    if open_as not in (None, *OPEN_AS):
+        PARSER.usage_and_exit(f"{open_as} is not one of {', '.join(OPEN_AS)}")
     if args.has("force"):
         recover(config)
     dry_run = args.has("dry-run")
@@ -116,7 +123,11 @@ def main(argv: list[str]) -> int:
         log_dirs.check_stopped_cleanly(directories, ", or let --force recover the logs")
         done = {
             each.path: convert(
-                each, limits, dry_run=dry_run, processes=max(args.value("processes"), 1)
+                each,
+                limits,
+                dry_run=dry_run,
+                open_as=open_as,
+                processes=max(args.value("processes"), 1),
             )
             for each in directories
         }
@@ -141,12 +152,17 @@ def recover(config: BrokerConfig) -> None:
 
 
 def convert(
-    directory: LogDirectory, limits: SegmentLimits, *, dry_run: bool, processes: int = 1
+    directory: LogDirectory,
+    limits: SegmentLimits,
+    *,
+    dry_run: bool,
+    open_as: str | None = None,
+    processes: int = 1,
 ) -> list[Converted]:
     """Convert each partition of a data directory that is stopped and locked. Raises OSError."""
     partitions = directory.partitions()
     jobs: list[Job] = [
-        partial(convert_partition, *item, limits, dry_run) for item in partitions.items()
+        partial(convert_partition, *item, limits, dry_run, open_as) for item in partitions.items()
     ]
     sizes = [
         sum(os.stat(log).st_size for log in log_dirs.segment_paths(path))
@@ -198,17 +214,26 @@ def _run(job: Job) -> Converted:
 
 
 def convert_partition(
-    tp: TopicPartition, path: str, limits: SegmentLimits, dry_run: bool
+    tp: TopicPartition, path: str, limits: SegmentLimits, dry_run: bool, open_as: str | None = None
 ) -> Generator[int, None, Converted]:
-    """Convert the partition in ``path``; yields numbers of bytes gone through. Raises OSError."""
+    """Convert the partition in ``path``; yields numbers of bytes gone through. Raises OSError.
+
+    ``open_as``: what becomes of open transactions (``transactions``). If there are some and it is
+    None, nothing is changed.
+    """
     if not dry_run:
         conversion.settle(path)
+    logs = log_dirs.segment_paths(path)
+    try:
+        aborted = transactions(logs).left_out(open_as)
+    except UnknownOutcomeError as error:
+        yield sum(os.stat(log).st_size for log in logs)
+        return Converted(tp, [], 0, 0, [str(error)])
     side_files = [
         os.path.join(path, name) for name in os.listdir(path) if name.endswith(_SIDE_SUFFIXES)
     ]
     done, problems, indexes = [], [], 0
     limits = limits._replace(offsets_topic=tp.topic == OFFSETS_TOPIC)
-    logs = log_dirs.segment_paths(path)
     for log in logs:
         wrong = conversion.is_index_wrong(log)
         with suppress(NotWalkableError):  # reported below, when the segment is walked
@@ -216,7 +241,7 @@ def convert_partition(
                 conversion.rebuild_index(log, limits)
             indexes += wrong
         found = yield from conversion.convert_segment(
-            log, limits, dry_run=dry_run, is_last=log == logs[-1]
+            log, limits, aborted=aborted, dry_run=dry_run, is_last=log == logs[-1]
         )
         done.append(found)
         problems += [f"{os.path.basename(log)}: {problem}" for problem in found.problems]

@@ -26,12 +26,13 @@ from kafka08.message.entry import BATCH, TIMED, BytesLike, codec_of, encode_entr
 from kafka08.message.leaves import leaves
 from kafka08.message.sets import iter_messages
 
-LOSSES = ("headers", "timestamps", "groups", "control")
+LOSSES = ("headers", "timestamps", "groups", "control", "aborted")
 
 
 class Lowered(NamedTuple):
     """Plain entries of format 0, to be packed with ``codec``, and how much of LOSSES was lost:
-    headers, messages with a timestamp, records of groups, control batches."""
+    headers, messages with a timestamp, records of groups, control batches, messages of aborted
+    transactions."""
 
     table: bytes
     codec: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -24,8 +25,10 @@ from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.directory import LogDirectory
 from kafka08.log.manager import LogManager
 from kafka08.log.segments import integrity
+from kafka08.message.markers import ABORT, COMMIT
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.settings.broker import BrokerConfig
+from tests.fakes import transactional_log as transactions
 from tests.fakes.runtime import FakeClock
 from tests.log.support import everything, values
 from tests.message.batches import batch, simple
@@ -264,3 +267,107 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="10 is not a level of gzip"):
         main(["--log-dirs", str(tmp_path), "--gzip-level", "10"])
     assert main(["--log-dirs", str(tmp_path)]) == 0
+
+
+TRANSACTIONAL = TopicPartition("transactional", 0)
+
+
+def stored(path: Path, tp: TopicPartition = TRANSACTIONAL) -> list[tuple[int, bytes | None]]:
+    """What any reader sees."""
+    return [
+        (message.offset, message.value)
+        for log in sorted((path / f"{tp.topic}-{tp.partition}").glob("*.log"))
+        for message in iter_messages(log.read_bytes())
+    ]
+
+
+@pytest.fixture
+def transactional(data: Path) -> Path:
+    """Also a partition with transactions, of which one is open, in segments of an entry each."""
+    path = data / "transactional-0"
+    path.mkdir()
+    for entry in transactions.STORED:
+        base = int.from_bytes(entry[:8], "big")
+        (path / f"{base:020d}.log").write_bytes(entry)
+        (path / f"{base:020d}.txnindex").touch()
+    return data
+
+
+def test_open_transactions_are_not_decided_by_chance(transactional: Path, capsys: Any) -> None:
+    before = snapshot(transactional / "transactional-0")
+    assert main(["--log-dirs", str(transactional)]) == 1
+    assert snapshot(transactional / "transactional-0") == before
+    told = capsys.readouterr()
+    assert "[transactional,0] left as it is: a transaction that began at offset 10" in told.err
+    assert not (transactional / "plain-1" / f"{0:020d}.timeindex").exists(), "others are converted"
+    with pytest.raises(UsageError, match="abort is not one of drop, keep"):
+        main(["--log-dirs", str(transactional), "--open-transactions", "abort"])
+
+
+@pytest.mark.parametrize("open_as", ["drop", "keep"])
+def test_aborted_messages_are_left_out(transactional: Path, tmp_path: Path, open_as: str) -> None:
+    report = tmp_path / "report.json"
+    argv = ["--log-dirs", str(transactional), "--open-transactions", open_as]
+    assert main([*argv, "--report", str(report)]) == 0
+    expected: list[tuple[int, bytes | None]] = [*transactions.COMMITTED]
+    expected += [(10, b"open")] if open_as == "keep" else []
+    assert stored(transactional) == [*expected, (11, b"new")]
+    assert not list((transactional / "transactional-0").glob("*.txnindex"))
+    rows = json.loads(report.read_text())["log_dirs"][0]["partitions"]
+    (row,) = [each for each in rows if each["topic"] == "transactional"]
+    lost = 2 if open_as == "keep" else 3
+    assert (row["aborted"], row["control"], row["fillers"]) == (lost, 4, 0)
+    assert main(["--log-dirs", str(transactional)]) == 0
+    assert stored(transactional) == [*expected, (11, b"new")]
+
+
+def test_an_interrupted_conversion_leaves_out_the_same(
+    transactional: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The markers of what was not reached are still there."""
+    committed: list[str] = []
+    commit = log_convert.conversion.commit
+
+    def interrupted(log_path: str) -> None:
+        """A run gets one segment further."""
+        if committed:
+            raise KeyboardInterrupt
+        committed.append(log_path)
+        commit(log_path)
+
+    monkeypatch.setattr(log_convert.conversion, "commit", interrupted)
+    argv = ["--log-dirs", str(transactional), "--open-transactions", "drop"]
+    runs = 0
+    while runs < 100:
+        runs += 1
+        committed.clear()
+        with contextlib.suppress(KeyboardInterrupt):
+            assert main(argv) == 0
+            break
+    assert 5 < runs < 100
+    assert stored(transactional) == [*transactions.COMMITTED, (11, b"new")]
+
+
+def test_a_log_that_ends_in_an_aborted_transaction_keeps_its_end(transactional: Path) -> None:
+    (transactional / "transactional-0" / f"{11:020d}.log").unlink()
+    assert main(["--log-dirs", str(transactional), "--open-transactions", "drop"]) == 0
+    assert stored(transactional) == [*transactions.COMMITTED, (10, b"")]
+
+
+def test_aborted_commits_of_offsets_are_left_out(data: Path) -> None:
+    path = data / f"{OFFSETS_TOPIC}-3"
+    path.mkdir()
+    key = encode_key(GroupPartition("g", "t", 0))
+
+    def commit(producer: int, base: int) -> bytes:
+        value = encode_value(Committed(base, "", 1))
+        fields = {"producer_id": producer, "producer_epoch": 0, "base_sequence": 0}
+        return batch([(key, value, 0, [])], base, attributes=0x10, **fields)
+
+    log = [commit(7, 0), commit(8, 1), transactions.marker(8, 2, COMMIT)]
+    log += [transactions.marker(7, 3, ABORT)]
+    (path / f"{0:020d}.log").write_bytes(b"".join(log))
+    assert main(["--log-dirs", str(data)]) == 0
+    found = stored(data, TopicPartition(OFFSETS_TOPIC, 3))
+    assert [offset for offset, _ in found] == [1, 3]  # the last keeps the end
+    assert found[0][1] == encode_value(Committed(1, "", 1))
