@@ -42,6 +42,11 @@ def missing() -> str:
     return maven.fetch(ARTIFACT, directory())
 
 
+def tool(main: str, *args: str) -> list[str]:
+    """The command of a program of that release, by its class."""
+    return ["java", "-Xmx256M", "-XX:TieredStopAtLevel=1", "-cp", f"{directory()}/*", main, *args]
+
+
 class ModernBroker(Process):
     """Broker and controller in one process, on loopback; with a ``zookeeper`` to connect to a
     cluster in ZooKeeper mode. With ``tls``, settings of certificates, ``tls_port`` takes TLS."""

@@ -97,3 +97,28 @@ def stable_offset(address: str, topic: str) -> int:
         return int(high)
     finally:
         consumer.close()
+
+
+def read(address: str, topic: str) -> list[bytes | None]:
+    """The values of all messages in partition 0."""
+    from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": uuid.uuid4().hex,
+            "isolation.level": "read_uncommitted",
+            "enable.partition.eof": True,
+            "log_level": 0,
+        }
+    )
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    found: list[bytes | None] = []
+    while True:
+        message = consumer.poll(WAIT_S)
+        assert message is not None
+        if message.error():
+            assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+            consumer.close()
+            return found
+        found.append(message.value())

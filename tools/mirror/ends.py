@@ -15,8 +15,10 @@ from dataclasses import dataclass
 
 from kafka08.client.cluster import Endpoint, endpoints_of, parse_broker_list
 from kafka08.client.security import ClientSecurity, runtime_for
+from kafka08.common import READ_COMMITTED
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.group import zookeeper_session
+from kafka08.errors import ConfigError
 from kafka08.network.channel import Channel
 from kafka08.protocol.negotiation import NoApiVersionsError
 from kafka08.runtime import ThreadRuntime
@@ -25,6 +27,7 @@ from zk import registry
 logger = logging.getLogger("kafka.tools.MirrorMaker$")
 
 SETTING = "api.versions.request"
+ISOLATION = "isolation.level"
 TRIES = 3
 PAUSE_S = 1.0
 _TIMEOUT_MS = 10_000
@@ -46,8 +49,15 @@ class End:
 
 
 def settle(target: End, sources: Sequence[End], pause: Callable[[float], object]) -> None:
-    """Set ``api.versions.request`` of each end."""
+    """Set ``api.versions.request`` of each end. Raises ConfigError for a source that is to be read
+    by transactions, and whose brokers cannot tell which messages are committed."""
     able = [_is_able(source, pause) for source in sources]
+    for source, can in zip(sources, able, strict=True):
+        if not can and source.settings.get(ISOLATION) == READ_COMMITTED:
+            raise ConfigError(
+                f"{ISOLATION} of {source.name} has value {READ_COMMITTED}, but its brokers do not "
+                "serve the requests of later releases"
+            )
     wanted = any(able) and _is_able(target, pause)
     for source, can in zip(sources, able, strict=True):
         # Of a target that does not take them, ``Lost`` says which message is the first.

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from kafka08.common import READ_UNCOMMITTED
 from kafka08.consumer.filters import TopicFilter
 from kafka08.errors import ConfigError, KafkaError
 from tools.mirror.pipeline import Done, SourceMessage, Window
@@ -44,6 +45,8 @@ _PRODUCER_DEFAULTS = {
     "message.timeout.ms": "0",
     "partitioner": "murmur2_random",
 }
+# All messages, unless the settings say otherwise: librdkafka's default is not that of Kafka.
+_CONSUMER_DEFAULTS = {"isolation.level": READ_UNCOMMITTED}
 Foreign: TypeAlias = Any
 """An object of confluent-kafka, which is not there where types are checked."""
 
@@ -161,7 +164,7 @@ class ModernReader:
     ) -> None:
         own = {"enable.auto.commit": "false", "enable.auto.offset.store": "false"}
         self._library = confluent_kafka()
-        self._consumer = _make("Consumer", {**settings, **own})
+        self._consumer = _make("Consumer", {**_CONSUMER_DEFAULTS, **settings, **own})
         self._filter = topics
         self._window = window
         self._interval = commit_interval_ms / 1000

@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+from kafka08.errors import ConfigError
 from kafka08.protocol.negotiation import closed
 from tools.mirror import ends
 from tools.mirror.ends import End, settle
@@ -131,3 +132,14 @@ def test_librdkafka_always_asks() -> None:
     out, into = cluster.end("source", is_later=True), MirroredCluster(OLD).end("target")
     settle(into, [out], lambda seconds: None)
     assert (out.settings, into.settings) == ({}, {SETTING: "false"})
+
+
+def test_a_source_that_is_read_by_transactions_must_serve_them() -> None:
+    committed = {"isolation_level": "read_committed"}
+    out = MirroredCluster(LATER).end("source", **committed)
+    settle(MirroredCluster(OLD).end("target"), [out], lambda seconds: None)
+    assert out.settings[SETTING] == "true"
+    out = MirroredCluster(LATER, OLD).end("source", **committed)
+    text = r"isolation\.level of source has value read_committed, but its brokers do not serve"
+    with pytest.raises(ConfigError, match=text):
+        settle(MirroredCluster(LATER).end("target"), [out], lambda seconds: None)

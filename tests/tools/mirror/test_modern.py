@@ -233,3 +233,11 @@ def test_target_with_fewer_acks() -> None:
     target = ModernTarget({"acks": "1"})
     assert "enable.idempotence" not in Producer.made[-1].settings
     target.close(0)
+
+
+def test_all_messages_are_read_unless_the_file_says_otherwise() -> None:
+    _, window, consumer, _ = reader()
+    assert consumer.settings["isolation.level"] == "read_uncommitted"
+    given = {"group.id": "g", "isolation.level": "read_committed"}
+    ModernReader(given, Whitelist("a"), window, commit_interval_ms=1000)
+    assert Consumer.made[-1].settings["isolation.level"] == "read_committed"
