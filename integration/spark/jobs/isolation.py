@@ -13,13 +13,16 @@ import os
 import sys
 import tempfile
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 LEVELS = ("read_committed", "read_uncommitted")
 
 
-def read(spark: Any, format: str, brokers: str, topic: str) -> dict[str, list[list[Any]]]:
-    """[offset, value] of the rows, by way of reading and isolation level."""
+def read(
+    spark: Any, format: str, brokers: str, topic: str, more: Mapping[str, str]
+) -> dict[str, list[list[Any]]]:
+    """[offset, value] of the rows, by way of reading and isolation level. ``more``: options."""
     found = {}
     for level in LEVELS:
         options = {
@@ -27,6 +30,7 @@ def read(spark: Any, format: str, brokers: str, topic: str) -> dict[str, list[li
             "subscribe": topic,
             "startingOffsets": "earliest",
             "kafka.isolation.level": level,
+            **more,
         }
         found[f"batch {level}"] = rows(spark.read.format(format).options(**options).load())
         name = f"t{uuid.uuid4().hex}"
@@ -57,7 +61,7 @@ def main(brokers: str, topic: str, jars: str) -> None:
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    print(json.dumps(read(spark, "kafka", brokers, topic)), flush=True)
+    print(json.dumps(read(spark, "kafka", brokers, topic, {})), flush=True)
     spark.stop()
 
 
