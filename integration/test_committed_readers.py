@@ -134,7 +134,7 @@ def old(zookeeper: ZooKeeper, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def arrived(broker: Broker | ModernBroker, topic: str) -> list[bytes | None]:
-    """What a reader of 0.8 sees of partition 0."""
+    """The values that a reader of 0.8 sees of partition 0."""
     if isinstance(broker, Broker):
         with broker.wire() as wire:
             return [each.value for each in wire.read_all(topic, 0)]

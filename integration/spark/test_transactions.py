@@ -109,7 +109,7 @@ def test_a_stream_waits_at_the_open_transaction(
     options |= {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "2", **versions}
 
     def run(level: str, checkpoint: str) -> list[list[Any]]:
-        """What the query reads until nothing is left."""
+        """The rows that the query reads until nothing is left."""
         batches: list[list[Any]] = []
         reader = spark.readStream.format("kafka08").options(**options)
         stream = reader.option("kafka.isolation.level", level).load()

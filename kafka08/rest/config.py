@@ -129,6 +129,6 @@ def consumer_properties(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def proxy_consumer(config: RestConfig, given: Mapping[str, str]) -> ConsumerConfig:
-    """What the file says of all consumers. Raises ConfigError."""
+    """The settings of the file for all consumers. Raises ConfigError."""
     own = {"group.id": "", "zookeeper.connect": config.zookeeper_connect}
     return ConsumerConfig.from_properties({**own, **consumer_properties(given)})

@@ -163,7 +163,7 @@ def test_readers_of_committed_transactions_have_an_end_of_their_own() -> None:
     reader = LogOffsetReader(client_of(cluster), retries=0, runtime=runtime, committed=True)
     assert reader.latest([T, OTHER]) == {T: transactions.STABLE, OTHER: 0}
     assert reader.ends([T, OTHER]) == {T: transactions.END, OTHER: 0}
-    # Offsets of an earlier run that read all are in the log: that is no loss.
+    # Offsets of an earlier run that read all are in the log: nothing is lost.
     for start in (transactions.STABLE + 1, transactions.END):
         assert reader.latest_since({T: start}, [T], doubts=0) == {T: start}
     beyond = transactions.END + 1

@@ -273,7 +273,7 @@ TRANSACTIONAL = TopicPartition("transactional", 0)
 
 
 def stored(path: Path, tp: TopicPartition = TRANSACTIONAL) -> list[tuple[int, bytes | None]]:
-    """What any reader sees."""
+    """Offset and value of each message, as any reader sees them."""
     return [
         (message.offset, message.value)
         for log in sorted((path / f"{tp.topic}-{tp.partition}").glob("*.log"))

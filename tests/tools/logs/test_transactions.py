@@ -1,4 +1,4 @@
-"""What kafka-log-convert knows of the ends of transactions."""
+"""How kafka-log-convert learns the ends of transactions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_transactions_end_in_any_segment(tmp_path: Path, cut: int) -> None:
 
 def test_what_is_left_out(tmp_path: Path) -> None:
     found = transactions(segments(tmp_path, STORED))
-    batches = [header_of(each) for each in STORED[1:-1]]  # the first and the last are no batches
+    batches = [header_of(each) for each in STORED[1:-1]]  # the first and the last are of format 0
 
     def left_out(open_as: str) -> list[int]:
         aborted = found.left_out(open_as)
