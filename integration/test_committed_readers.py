@@ -1,4 +1,4 @@
-"""The REST proxy, mirrors and kafka-log-convert on topics with transactions of other clients."""
+"""REST, Connect, mirrors and kafka-log-convert on topics with transactions of other clients."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from integration.harness import (
 )
 from integration.modern import ModernBroker
 from integration.rest_proxy import V1, V2, RestProxy
+from integration.test_connect import Workplace
 from integration.transactional import ALL, COMMITTED, END, LATER
 from integration.wire import wait_until
 
@@ -109,6 +110,30 @@ def test_a_rest_proxy(
     transactional.commit(open_one, ours.address, topic)
     url, accept = (first, binary_v1) if is_committed else (f"{second}/records", BINARY_V2)
     read(url, accept, LATER)
+
+
+# --- Connect
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_sink_of_connect(
+    ours: Broker, topic: str, level: str, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    open_one = transactional.fill(ours.address, topic)
+    place = Workplace(tmp_path, ours)
+    place.change(consumer__isolation__level=level)
+    sink = tmp_path / "out.txt"
+    kind = "org.apache.kafka.connect.file.FileStreamSinkConnector"
+    place.connector("sink", kind, file=sink, topics=topic)
+    launch(place.process())
+
+    def has(messages: dict[int, bytes]) -> bool:
+        return sink.exists() and sink.read_bytes().split() == values(messages)
+
+    wait_until("the sink", WAIT_S, lambda: has(LEVELS[level]))
+    transactional.commit(open_one, ours.address, topic)
+    after = AFTER if level == "read_committed" else ALL
+    wait_until("the open transaction", WAIT_S, lambda: has(after))
 
 
 # --- mirrors

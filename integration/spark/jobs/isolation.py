@@ -1,4 +1,4 @@
-"""The rows that Spark reads of a topic with transactions: by our format, or by Spark's own connector.
+"""The rows that Spark reads of a topic with transactions: by our format, or by Spark's connector.
 
     python isolation.py BROKERS TOPIC JARS
 
