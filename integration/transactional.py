@@ -7,7 +7,7 @@ from typing import Any
 
 from integration.wire import wait_until
 
-WAIT_S = 60
+WAIT_S = 180
 # By offset. Between them are markers, aborted messages, and then a message that is committed
 # behind the open transaction.
 COMMITTED = {0: b"plain", 3: b"committed-1", 4: b"committed-2", 7: b"committed-3"}
