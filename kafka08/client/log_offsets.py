@@ -34,8 +34,9 @@ def before(call: Call, times: Mapping[TopicPartition, int]) -> Answers:
 def ends(call: Call, partitions: Iterable[TopicPartition], *, committed: bool = False) -> Answers:
     """The end of each log. ``committed``: for readers of committed transactions, whose logs end
     where the first open transaction begins; ``call`` must negotiate versions then."""
-    times = dict.fromkeys(partitions, LATEST_TIME)
-    return since(call, times, committed=True) if committed else before(call, times)
+    if committed:
+        return stable(call, partitions)
+    return before(call, dict.fromkeys(partitions, LATEST_TIME))
 
 
 def several(

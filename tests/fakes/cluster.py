@@ -12,7 +12,7 @@ import pytest
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.cluster.metadata_cache import MetadataCache
-from kafka08.common import LATEST_TIME, Broker, TopicPartition
+from kafka08.common import Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import UnsupportedForMessageFormatError
 from kafka08.message.entry import BATCH, AnyMessage, magic_of
@@ -196,25 +196,17 @@ class FakeCluster:
 
     def _ListOffsetsRequest(self, port: int, request: Any) -> Any:
         if request.isolation_level == schemas.READ_COMMITTED:
-            return self.transactions.offsets(request, self.end)
+            ends = {tp: self.stable.get(tp, self.end(tp)) for tp in self.logs}
+            return self.transactions.offsets(request, ends.__getitem__)
         topics = [
             schemas.OffsetsTopicResponse(
-                name, [self._since(request, name, *asked[:2]) for asked in partitions]
+                name, [self._since(name, *asked[:2]) for asked in partitions]
             )
             for name, partitions in request.topics
         ]
         return schemas.OffsetsResponse(topics)
 
-    def _since(
-        self, request: Any, topic: str, partition: int, time: int
-    ) -> schemas.OffsetsPartitionResponse:
-        tp = TopicPartition(topic, partition)
-        if tp not in self.logs:
-            return schemas.OffsetsPartitionResponse(partition, 3)
-        if time == LATEST_TIME:
-            end = self.end(tp)
-            stable = self.stable.get(tp, end) if request.isolation_level else end
-            return schemas.OffsetsPartitionResponse(partition, 0, offset=stable)
+    def _since(self, topic: str, partition: int, time: int) -> schemas.OffsetsPartitionResponse:
         found = [m for m in self.messages(topic, partition) if m.timestamp >= 0]
         since = [message.offset for message in found if message.timestamp >= time]
         code = 0 if found else UnsupportedForMessageFormatError.code
