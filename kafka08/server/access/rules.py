@@ -20,7 +20,6 @@ from kafka08.errors import LaterCode
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol import schemas as s
-from kafka08.protocol import transaction_schemas as t
 from kafka08.protocol.registry import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kafka08.protocol.schemas import Message
 from kafka08.security.acls import CLUSTER_NAME, Operation, ResourceType
@@ -75,7 +74,7 @@ def rules(cache: MetadataCache, creates_topics: bool) -> dict[int, Rule]:
         24: _add_partitions,
         25: _of_transaction(_of_group(Operation.READ)),
         26: _of_transaction(_open),
-        27: between_brokers(lambda code: t.WriteTxnMarkersResponse([])),
+        27: between_brokers(),
         28: _of_transaction(_of_group(Operation.READ, _split("topics", _TOPIC_OF, Operation.READ))),
         29: _of_cluster(Operation.DESCRIBE),
         30: _of_cluster(Operation.ALTER),

@@ -22,6 +22,7 @@ from kafka08.protocol import group_schemas as g
 from kafka08.protocol import later_schemas as later
 from kafka08.protocol import schemas as s
 from kafka08.protocol import scram_schemas as scram
+from kafka08.protocol import transaction_schemas as t
 from kafka08.protocol.registry import APIS
 from kafka08.security.acls import (
     CLUSTER,
@@ -354,6 +355,22 @@ LATER: list[tuple[Any, int, Any]] = [
         a.DeleteRecordsRequest([a.DeleteRecordsTopic("t", [a.DeleteRecordsPartition(0, 1)])], 0),
         0,
         (0, [("t", [(0, -1, 29)])]),
+    ),
+    (later.InitProducerIdRequest("x", 1000), 1, (0, 53, -1, -1)),
+    (t.AddPartitionsToTxnRequest("x", 1, 0, [t.TxnTopic("t", [0])]), 0, (0, [("t", [(0, 53)])])),
+    (t.AddOffsetsToTxnRequest("x", 1, 0, "g"), 0, (0, 53)),
+    (t.EndTxnRequest("x", 1, 0, True), 0, (0, 53)),
+    (
+        t.WriteTxnMarkersRequest([t.TxnMarker(1, 0, True, [t.MarkedTopic("t", [0, 1])], 0)]),
+        0,
+        ([(1, [("t", [(0, 31), (1, 31)])])],),
+    ),
+    (
+        t.TxnOffsetCommitRequest(
+            "x", "g", 1, 0, [t.TxnOffsetCommitTopic("t", [t.TxnOffsetCommitPartition(0, 5, "")])]
+        ),
+        0,
+        (0, [("t", [(0, 53)])]),
     ),
 ]
 
