@@ -21,6 +21,8 @@ from integration.wire import Wire, wait_until
 
 VERSION = "3.9.1"
 ARTIFACT = f"org.apache.kafka:kafka_2.13:{VERSION}"
+# Kafka's packages bring it along; its artifact in Maven logs nowhere.
+LOGGING = "org.slf4j:slf4j-reload4j:1.7.36"
 LOG4J = """\
 log4j.rootLogger=INFO, stdout
 log4j.appender.stdout=org.apache.log4j.ConsoleAppender
@@ -39,7 +41,11 @@ def missing() -> str:
     """Why it cannot run here; empty when it can. Fetches the jars on first use."""
     if shutil.which("java") is None:
         return "no java on PATH to run a later release"
-    return maven.fetch(ARTIFACT, directory())
+    return maven.fetch(ARTIFACT, directory()) or maven.fetch(LOGGING, _logging())
+
+
+def _logging() -> Path:
+    return directory().with_name(LOGGING.partition(":")[2].replace(":", "-"))
 
 
 def tool(main: str, *args: str) -> list[str]:
@@ -49,7 +55,8 @@ def tool(main: str, *args: str) -> list[str]:
 
 class ModernBroker(Process):
     """Broker and controller in one process, on loopback; with a ``zookeeper`` to connect to a
-    cluster in ZooKeeper mode. With ``tls``, settings of certificates, ``tls_port`` takes TLS."""
+    cluster in ZooKeeper mode. With ``tls``, settings of certificates, ``tls_port`` takes TLS.
+    ``props`` win over the settings given here."""
 
     def __init__(
         self,
@@ -57,6 +64,7 @@ class ModernBroker(Process):
         zookeeper: str | None = None,
         java: tuple[str, ...] = ("-Xmx512M", "-XX:TieredStopAtLevel=1"),
         tls: Mapping[str, object] | None = None,
+        props: Mapping[str, object] | None = None,
     ) -> None:
         self.port, controller = free_port(), free_port()
         self.tls_port = free_port() if tls else 0
@@ -90,6 +98,7 @@ class ModernBroker(Process):
             "transaction.state.log.min.isr": 1,
             "group.initial.rebalance.delay.ms": 0,
             **(tls or {}),
+            **(props or {}),
         }
         config.write_text(properties(values))
         self._java = [
@@ -97,7 +106,7 @@ class ModernBroker(Process):
             *java,
             f"-Dlog4j.configuration=file:{log4j}",
             "-cp",
-            f"{directory()}/*",
+            f"{directory()}/*{os.pathsep}{_logging()}/*",
         ]
         self._config = config
         super().__init__("modern broker", [*self._java, "kafka.Kafka", str(config)], directory_)
