@@ -5,7 +5,6 @@ Requests byte by byte come from addresses, which rules can tell apart; clients l
 
 from __future__ import annotations
 
-import struct
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,19 +14,27 @@ import pytest
 
 from integration import modern
 from integration.harness import Broker, Process, Tools, ZooKeeper, free_port
+from integration.later.transactional import (
+    NO_PRODUCER,
+    TIMEOUT_MS,
+    Ids,
+    add,
+    ask,
+    batch,
+    begun,
+    by_topic,
+    coordinator_code,
+    end,
+    produce,
+    state,
+)
 from integration.modern import ModernBroker
 from integration.sasl import PLAIN_MODULE, USERS
 from integration.test_acls import ACLS, ANONYMOUS, From, current
 from integration.test_transactions import WAIT_S, producer, raised, unique
 from integration.wire import Wire, wait_until
-from kafka08.message.batch import TRANSACTIONAL
-from kafka08.message.record_sets import Sender, encode_records
-from kafka08.protocol import schemas as s
 from kafka08.protocol import transaction_schemas as t
 from kafka08.protocol.later_schemas import InitProducerIdRequest
-from kafka08.protocol.registry import APIS, api_of
-from kafka08.protocol.requests import decode_response, encode_request
-from kafka08.protocol.types import Struct
 
 ADMIN, STRANGER = "127.0.0.1", "127.0.0.2"
 TOPIC_CODE, GROUP_CODE, CLUSTER_CODE, ID_CODE, NOT_TRIED = 29, 30, 31, 53, 55
@@ -36,7 +43,6 @@ USERS_WORDS = " ".join(f'user_{name}="{password}"' for name, password in USERS.i
 OPEN, CLOSED, READABLE = "open", "closed", "readable"
 MINE, YOURS = "mine", "yours"
 NONE, DESCRIBED, WRITTEN = "none", "described", "written"  # ids, by what a stranger may
-TIMEOUT_MS = 60_000
 ACL_PROPS = {
     "sasl.enabled.mechanisms": "PLAIN",
     "super.users": "User:admin",
@@ -144,47 +150,9 @@ def make_topic(guarded: Guarded, topic: str) -> None:
         wait_until(f"a leader of {topic}", WAIT_S, lambda: wire.offset(topic, 0) == 0)
 
 
-def ask(wire: Wire, request: Any, version: int) -> Any:
-    reply = wire.call(b"".join(encode_request(request, 7, "me", version)))
-    layout = Struct(APIS[api_of(request)[0]].response, version)
-    return decode_response(layout, struct.pack(">i", 7) + reply)[1]
-
-
-def coordinator_code(wire: Wire, id_: str) -> int:
-    return int(ask(wire, s.ConsumerMetadataRequest(id_, 1), 1).error)
-
-
-def by_topic(topics: Any) -> dict[str, int]:
-    return {topic.topic: part.error for topic in topics for part in topic.partitions}
-
-
-def begun(guarded: Guarded, id_: str) -> tuple[int, int]:
-    """A producer of the id, made by one who may."""
+def begun_by_admin(guarded: Guarded, id_: str) -> Ids:
     with From(guarded.port, ADMIN) as wire:
-        wait_until("a coordinator", WAIT_S, lambda: coordinator_code(wire, id_) == 0)
-
-        def answer() -> Any:
-            return ask(wire, InitProducerIdRequest(id_, TIMEOUT_MS), 1)
-
-        wait_until("a producer", WAIT_S, lambda: answer().error == 0)
-        made = answer()
-    return made.producer_id, made.producer_epoch
-
-
-def add(wire: Wire, id_: str, made: tuple[int, int], *topics: str, version: int = 2) -> Any:
-    asked = [t.TxnTopic(topic, [0]) for topic in topics]
-    return by_topic(ask(wire, t.AddPartitionsToTxnRequest(id_, *made, asked), version).topics)
-
-
-def batch(made: tuple[int, int], sequence: int, attributes: int) -> memoryview:
-    sender = Sender(*made, sequence, attributes)
-    return memoryview(bytearray(encode_records([b"x"], None, [1], None, sender=sender)))
-
-
-def produce(wire: Wire, topic: str, data: memoryview, id_: str | None) -> int:
-    topics = [s.ProduceTopic(topic, [s.ProducePartition(0, data)])]
-    answer = ask(wire, s.ProduceRequest(-1, 10_000, topics, id_), 8)
-    return int(answer.topics[0].partitions[0].error)
+        return begun(wire, id_)
 
 
 @pytest.fixture
@@ -198,13 +166,13 @@ pytestmark = pytest.mark.scenario("transactions-48")
 
 def test_the_coordinator_of_an_id(guarded: Guarded, stranger: Wire) -> None:
     for id_ in (DESCRIBED, WRITTEN):
-        begun(guarded, id_)
+        begun_by_admin(guarded, id_)
     found = {id_: coordinator_code(stranger, id_) for id_ in (NONE, DESCRIBED, WRITTEN)}
     assert found == {NONE: ID_CODE, DESCRIBED: 0, WRITTEN: 0}
 
 
 def test_a_producer_of_an_id(guarded: Guarded, stranger: Wire) -> None:
-    begun(guarded, WRITTEN)
+    begun_by_admin(guarded, WRITTEN)
     for version in (0, 1, 2, 3, 4):
         for id_ in (NONE, DESCRIBED, WRITTEN):
             answer = ask(stranger, InitProducerIdRequest(id_, TIMEOUT_MS), version)
@@ -215,14 +183,14 @@ def test_a_producer_of_an_id(guarded: Guarded, stranger: Wire) -> None:
 def test_partitions_of_a_transaction(guarded: Guarded, stranger: Wire) -> None:
     for version in (0, 2, 3):
         for id_ in (NONE, DESCRIBED):
-            made = begun(guarded, id_)
+            made = begun_by_admin(guarded, id_)
             found = add(stranger, id_, made, OPEN, CLOSED, version=version)
             assert found == {OPEN: ID_CODE, CLOSED: ID_CODE}
-        made = begun(guarded, WRITTEN)
+        made = begun_by_admin(guarded, WRITTEN)
         found = add(stranger, WRITTEN, made, OPEN, CLOSED, version=version)
         assert found == {OPEN: NOT_TRIED, CLOSED: TOPIC_CODE}
         assert add(stranger, WRITTEN, made, OPEN, version=version) == {OPEN: 0}
-    made = begun(guarded, WRITTEN)
+    made = begun_by_admin(guarded, WRITTEN)
     topics = [t.TxnTopic(OPEN, [0])]
     of_brokers = t.AddPartitionsToTxnRequest(
         transactions=[t.TxnToAdd(WRITTEN, *made, verify_only=True, topics=topics)]
@@ -231,10 +199,10 @@ def test_partitions_of_a_transaction(guarded: Guarded, stranger: Wire) -> None:
 
 
 def test_offsets_and_the_end_of_a_transaction(guarded: Guarded, stranger: Wire) -> None:
-    def add_group(id_: str, made: tuple[int, int], group: str, version: int) -> int:
+    def add_group(id_: str, made: Ids, group: str, version: int) -> int:
         return int(ask(stranger, t.AddOffsetsToTxnRequest(id_, *made, group), version).error)
 
-    def commit(id_: str, made: tuple[int, int], group: str, version: int) -> dict[str, int]:
+    def commit(id_: str, made: Ids, group: str, version: int) -> dict[str, int]:
         topics = [
             t.TxnOffsetCommitTopic(topic, [t.TxnOffsetCommitPartition(0, 5, metadata="")])
             for topic in (READABLE, CLOSED)
@@ -246,40 +214,38 @@ def test_offsets_and_the_end_of_a_transaction(guarded: Guarded, stranger: Wire) 
         wait_until("a coordinator", WAIT_S, lambda: wire.coordinator_error(MINE) == 0)
     for version in (0, 2, 3):
         for id_ in (NONE, DESCRIBED):
-            made = begun(guarded, id_)
+            made = begun_by_admin(guarded, id_)
             assert add_group(id_, made, MINE, version) == ID_CODE
             everywhere = {READABLE: ID_CODE, CLOSED: ID_CODE}
             assert commit(id_, made, MINE, version) == everywhere
-            assert ask(stranger, t.EndTxnRequest(id_, *made, committed=True), version).error == (
-                ID_CODE
-            )
-        made = begun(guarded, WRITTEN)
+            assert end(stranger, id_, made, commit=True, version=version) == ID_CODE
+        made = begun_by_admin(guarded, WRITTEN)
         assert add_group(WRITTEN, made, YOURS, version) == GROUP_CODE
         assert commit(WRITTEN, made, YOURS, version) == {READABLE: GROUP_CODE, CLOSED: GROUP_CODE}
         assert add_group(WRITTEN, made, MINE, version) == 0
         assert commit(WRITTEN, made, MINE, version) == {READABLE: 0, CLOSED: TOPIC_CODE}
-        assert ask(stranger, t.EndTxnRequest(WRITTEN, *made, committed=True), version).error == 0
+        assert end(stranger, WRITTEN, made, commit=True, version=version) == 0
 
 
 def test_batches_of_a_transaction(guarded: Guarded, stranger: Wire) -> None:
     with From(guarded.port, ADMIN) as admin:
         for id_ in (NONE, DESCRIBED):
-            made = begun(guarded, id_)
+            made = begun_by_admin(guarded, id_)
             assert add(admin, id_, made, OPEN) == {OPEN: 0}
-            data = batch(made, 0, TRANSACTIONAL)
+            data = batch(made, 0)
             assert produce(stranger, OPEN, data, id_) == ID_CODE
             assert produce(stranger, OPEN, data, None) == ID_CODE
-            assert produce(stranger, OPEN, batch((-1, -1), -1, 0), None) == 0  # of others
+            assert produce(stranger, OPEN, batch(NO_PRODUCER, -1, 0), None) == 0  # of others
             assert produce(admin, OPEN, data, id_) == 0
-        made = begun(guarded, WRITTEN)
+        made = begun_by_admin(guarded, WRITTEN)
         assert add(admin, WRITTEN, made, OPEN, CLOSED) == {OPEN: 0, CLOSED: 0}
-        data = batch(made, 0, TRANSACTIONAL)
+        data = batch(made, 0)
         assert produce(stranger, CLOSED, data, WRITTEN) == TOPIC_CODE
         assert produce(stranger, OPEN, data, WRITTEN) == 0
 
 
 def test_markers_are_for_brokers(guarded: Guarded, stranger: Wire) -> None:
-    made = begun(guarded, WRITTEN)
+    made = begun_by_admin(guarded, WRITTEN)
     for version in (0, 1):
         marked = [t.MarkedTopic(OPEN, [0])]
         request = t.WriteTxnMarkersRequest([t.TxnMarker(*made, True, marked, 0)])
@@ -293,7 +259,10 @@ def test_markers_are_for_brokers(guarded: Guarded, stranger: Wire) -> None:
 def test_what_is_shown_of_transactions(guarded: Guarded, stranger: Wire) -> None:
     with From(guarded.port, ADMIN) as admin:
         for id_ in (NONE, DESCRIBED):
-            assert add(admin, id_, begun(guarded, id_), OPEN, CLOSED) == {OPEN: 0, CLOSED: 0}
+            assert add(admin, id_, begun_by_admin(guarded, id_), OPEN, CLOSED) == {
+                OPEN: 0,
+                CLOSED: 0,
+            }
         listed = ask(admin, t.ListTransactionsRequest([], []), 0).transactions
         assert {NONE, DESCRIBED} <= {each.transactional_id for each in listed}
     listed = ask(stranger, t.ListTransactionsRequest([], []), 0).transactions
@@ -336,12 +305,8 @@ def test_clients_are_refused_by_name(guarded: Guarded) -> None:
 
     assert raised(lambda: made[-1].commit_transaction(WAIT_S)) == REFUSED
 
-    def state() -> str:
-        with From(guarded.port, ADMIN) as wire:
-            found = ask(wire, t.DescribeTransactionsRequest([id_]), 0).transactions
-        return str(found[0].state)
-
-    wait_until("its end", WAIT_S, lambda: state() == "CompleteAbort")
+    with From(guarded.port, ADMIN) as wire:
+        wait_until("its end", WAIT_S, lambda: state(wire, id_) == "CompleteAbort")
     told: list[object] = []
     settings = {key.replace("_", "."): value for key, value in alice.items()}
     plain = Producer({"bootstrap.servers": guarded.address, "log_level": 0, **settings})

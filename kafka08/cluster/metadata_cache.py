@@ -81,6 +81,11 @@ class MetadataCache:
             return None
         return (self.brokers if brokers is None else brokers).get(state.leader)
 
+    def replicas_of(self, topic: str, partition: int) -> list[int]:
+        """The ids of the brokers that store a partition; empty if it is not known."""
+        state = self._topics.get(topic, {}).get(partition)
+        return [] if state is None else state.replicas
+
     def topic_metadata(
         self, topic: str, brokers: Mapping[int, Broker] | None = None, *, later: bool = False
     ) -> TopicMetadata:

@@ -25,6 +25,7 @@ from kafka08.errors import (
     OffsetsLoadInProgressError,
     UnknownError,
     UnknownTopicOrPartitionError,
+    UnsupportedForMessageFormatError,
 )
 from kafka08.groups.records import Committed, GroupPartition
 from kafka08.protocol import schemas as s
@@ -279,7 +280,10 @@ class ConsumerMetadataApi:
             )
         topic, partitions = self._topics[request.key_type]
         if topic not in self._cache:
-            self._creator.create_on_demand(topic)
+            try:
+                self._creator.create_on_demand(topic)
+            except UnsupportedForMessageFormatError as error:
+                return s.ConsumerMetadataResponse(error.code, -1, "", -1, 0, str(error))
         key = TopicPartition(topic, offsets_partition_for(request.group, partitions))
         leader = self._cache.leader_of(key, self._reachable.brokers())
         if leader is None:

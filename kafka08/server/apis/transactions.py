@@ -17,6 +17,7 @@ from kafka08.errors import (
     LaterCode,
     OffsetsLoadInProgressError,
     UnknownTopicOrPartitionError,
+    UnsupportedForMessageFormatError,
 )
 from kafka08.protocol import transaction_schemas as t
 from kafka08.protocol.later_schemas import InitProducerIdRequest, InitProducerIdResponse
@@ -41,6 +42,21 @@ def _told(header: RequestHeader, code: int) -> int:
     if code == LaterCode.PRODUCER_FENCED and header.api_version < _FENCED_SINCE[header.api_key]:
         return LaterCode.INVALID_PRODUCER_EPOCH
     return code
+
+
+class StoresTransactions:
+    """Which partitions a transaction may include: not those with a replica on a broker of 0.8.2.2,
+    which takes neither its batches nor its markers."""
+
+    def __init__(self, cache: MetadataCache, originals: Originals | None = None) -> None:
+        self.cache = cache
+        self._originals = originals
+
+    def check(self, key: TopicPartition) -> int:
+        """The wire code."""
+        if self._originals is None or self._originals.can_store_later(self.cache.replicas_of(*key)):
+            return NO_ERROR
+        return UnsupportedForMessageFormatError.code
 
 
 class InitProducerIdApi:
@@ -97,9 +113,9 @@ class AddPartitionsToTxnApi:
     key = 24
     last_version = 5
 
-    def __init__(self, coordinator: TransactionCoordinator, cache: MetadataCache) -> None:
+    def __init__(self, coordinator: TransactionCoordinator, stores: StoresTransactions) -> None:
         self._coordinator = coordinator
-        self._cache = cache
+        self._stores = stores
 
     def handle(
         self, header: RequestHeader, request: t.AddPartitionsToTxnRequest
@@ -134,7 +150,9 @@ class AddPartitionsToTxnApi:
     def _check(self, key: TopicPartition) -> int:
         if key.topic in INTERNAL_TOPICS:
             return LaterCode.TOPIC_AUTHORIZATION_FAILED
-        return NO_ERROR if self._cache.has_partition(*key) else UnknownTopicOrPartitionError.code
+        if not self._stores.cache.has_partition(*key):
+            return UnknownTopicOrPartitionError.code
+        return self._stores.check(key)
 
     def failure(
         self, header: RequestHeader, request: t.AddPartitionsToTxnRequest, code: int
@@ -149,16 +167,24 @@ class AddOffsetsToTxnApi:
     key = 25
     last_version = 3
 
-    def __init__(self, coordinator: TransactionCoordinator, offsets: OffsetManager) -> None:
+    def __init__(
+        self,
+        coordinator: TransactionCoordinator,
+        offsets: OffsetManager,
+        stores: StoresTransactions,
+    ) -> None:
         self._coordinator = coordinator
         self._offsets = offsets
+        self._stores = stores
 
     def handle(
         self, header: RequestHeader, request: t.AddOffsetsToTxnRequest
     ) -> t.AddOffsetsToTxnResponse:
         producer = Producer(request.producer_id, request.producer_epoch)
         key = self._offsets.partition_for(request.group)
-        code = self._coordinator.add_partitions(request.transactional_id, producer, [key])
+        code = self._stores.check(key) or self._coordinator.add_partitions(
+            request.transactional_id, producer, [key]
+        )
         return t.AddOffsetsToTxnResponse(0, _told(header, code))
 
     def failure(

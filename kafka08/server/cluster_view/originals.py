@@ -9,7 +9,7 @@ was last registered, and as one of 0.8.2.2 if a kafka08 broker has not seen it y
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from zk.client import ZkClient
 from zk.errors import ZkError
@@ -47,6 +47,11 @@ class Originals:
     def serves_later(self, broker_id: int) -> bool:
         """Whether a live broker is known to serve the requests of later releases."""
         return _is_later_broker((self._live or {}).get(broker_id))
+
+    def can_store_later(self, brokers: Collection[int]) -> bool:
+        """Whether these brokers hold the later formats, as far as is known. Those that are away
+        count, too."""
+        return self._live is None or (self._later | {self._broker_id}).issuperset(brokers)
 
     def administrator(self) -> int:
         """The broker named as controller in Metadata, for administrative clients: the lowest id

@@ -59,8 +59,8 @@ class ClusterView(Room):
         listeners = config.resolved_listeners()
         self.cache = cache
         self.topic_configs = TopicConfigs(config, zk, logs)
-        self.creator = TopicCreator(zk, config)
         self.originals = Originals(zk, config.broker_id, tell_later)
+        self.creator = TopicCreator(zk, config, self.originals)
         self.registrations = Registrations(
             runtime, zk, self.originals.registered if config.api_versions_enable else None
         )

@@ -6,7 +6,13 @@ import logging
 
 from kafka08 import admin
 from kafka08.common import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, validate_topic
-from kafka08.errors import AdminOperationError, InvalidTopicError, TopicExistsError
+from kafka08.errors import (
+    AdminOperationError,
+    InvalidTopicError,
+    TopicExistsError,
+    UnsupportedForMessageFormatError,
+)
+from kafka08.server.cluster_view.originals import Originals
 from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
 from zk.errors import ZkError
@@ -18,16 +24,18 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 class TopicCreator:
     """Creates topics in ZooKeeper with the broker's defaults; the controller does the rest."""
 
-    def __init__(self, zk: ZkClient, config: BrokerConfig) -> None:
+    def __init__(self, zk: ZkClient, config: BrokerConfig, originals: Originals) -> None:
         self._zk = zk
         self._config = config
+        self._originals = originals
 
     def create_on_demand(self, topic: str) -> bool:
         """Create ``topic`` if that is allowed; False if not. Existing already is success.
 
         Internal topics are created even with auto.create.topics.enable off, with their own
-        settings and no more replicas than there are live brokers. Raises InvalidTopicError and
-        what ZooKeeper and the placement of replicas raise.
+        settings and no more replicas than there are live brokers. Raises InvalidTopicError,
+        UnsupportedForMessageFormatError for the topic of transactions while a broker of 0.8.2.2 is
+        registered, and what ZooKeeper and the placement of replicas raise.
         """
         config = self._config
         if topic == OFFSETS_TOPIC:
@@ -39,6 +47,10 @@ class TopicCreator:
             self._create(topic, config.offsets_topic_num_partitions, replicas, settings)
             return True
         if topic == TRANSACTIONS_TOPIC:
+            if self._originals.are_registered():
+                raise UnsupportedForMessageFormatError(
+                    "No transactions while a broker of 0.8.2.2 is registered"
+                )
             replicas = self._at_most_live(config.transaction_state_log_replication_factor)
             settings = {
                 "segment.bytes": str(config.transaction_state_log_segment_bytes),

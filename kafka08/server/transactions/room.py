@@ -19,6 +19,7 @@ from kafka08.server.apis.transactions import (
     EndTxnApi,
     InitProducerIdApi,
     ListTransactionsApi,
+    StoresTransactions,
 )
 from kafka08.server.apis.txn_offsets import TxnOffsetCommitApi
 from kafka08.server.cluster_view.producer_ids import ProducerIds
@@ -70,10 +71,11 @@ class Transactions(Room):
 
     def handlers(self) -> list[Handler]:
         coordinator, view, storage = self.coordinator, self._view, self._storage
+        stores = StoresTransactions(view.cache, view.originals)
         return [
             InitProducerIdApi(self._ids, coordinator, view.originals),
-            AddPartitionsToTxnApi(coordinator, view.cache),
-            AddOffsetsToTxnApi(coordinator, self._groups.offsets),
+            AddPartitionsToTxnApi(coordinator, stores),
+            AddOffsetsToTxnApi(coordinator, self._groups.offsets, stores),
             EndTxnApi(coordinator),
             WriteTxnMarkersApi(self._markers),
             TxnOffsetCommitApi(

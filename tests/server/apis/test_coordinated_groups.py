@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka08.common import OFFSETS_TOPIC, offsets_partition_for
+from kafka08.common import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, offsets_partition_for
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol import group_schemas as g
 from kafka08.protocol import schemas as s
@@ -223,6 +223,14 @@ def test_coordinators_of_groups(rig: Rig) -> None:
         assert found.error_message == (None if version == 0 else "NONE")
     found = ask(rig, s.ConsumerMetadataRequest("g", 2), 1)
     assert (found.error, found.error_message) == (42, "No coordinator for keys of this type")
+
+
+@pytest.mark.scenario("transactions-50")
+def test_no_coordinator_of_transactions_while_originals_may_be_registered(rig: Rig) -> None:
+    found = ask(rig, s.ConsumerMetadataRequest("id", 1), 1)
+    assert (found.error, found.coordinator_id) == (43, -1)
+    assert found.error_message == "No transactions while a broker of 0.8.2.2 is registered"
+    assert znodes.topic_path(TRANSACTIONS_TOPIC) not in rig.zookeeper.nodes
 
 
 @pytest.mark.parametrize("version", range(5))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka08.common import Broker
+from kafka08.common import TRANSACTIONS_TOPIC, Broker
 from kafka08.protocol.schemas import MetadataRequest
 from kafka08.server.cluster_view.originals import FORMATS, Originals, warn_of_originals
 from tests.server.admin_support import AdminRig
@@ -135,3 +135,32 @@ def test_with_acls_in_zookeeper_originals_are_warned_of(
     caplog.clear()
     warn_of_originals(rig.zk, 0)
     assert "[0]" not in caplog.text
+
+
+@pytest.mark.scenario("transactions-50")
+def test_an_original_stores_no_transactions(rig: AdminRig) -> None:
+    """The topic of their states is not made, which would have replicas there."""
+    rig.register(Broker(7, "host7", 9097), None)
+    rig.registrations.step()
+    for _ in range(2):
+        (topic,) = rig.call(MetadataRequest([TRANSACTIONS_TOPIC]), 1).topics
+        assert topic.error == 43
+    assert not rig.zk.exists(znodes.topic_path(TRANSACTIONS_TOPIC))
+    rig.zk.delete(znodes.broker_path(7))
+    rig.registrations.step()
+    (topic,) = rig.call(MetadataRequest([TRANSACTIONS_TOPIC]), 1).topics
+    assert topic.error == 5
+    assert rig.zk.exists(znodes.topic_path(TRANSACTIONS_TOPIC))
+
+
+def test_which_brokers_hold_later_formats(rig: AdminRig) -> None:
+    originals = later(rig)
+    assert originals.can_store_later([1, 7]), "nothing is known yet"
+    rig.register(Broker(7, "host7", 9097), None)
+    read(rig, originals)
+    assert originals.can_store_later([])
+    assert originals.can_store_later([1, 2])
+    assert not originals.can_store_later([1, 7])
+    rig.zk.delete(znodes.broker_path(7))
+    read(rig, originals)
+    assert not originals.can_store_later([7]), "it may be back"
