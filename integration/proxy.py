@@ -20,6 +20,8 @@ from kafka08.protocol.requests import decode_request, encode_response
 # Ways to spoil an answer; the connection ends after all but the first.
 BAD_MODES = ("cut", "garbage", "absurd size", "another's answer", "hang")
 HANG_S = 3.0
+# Versions of Produce from which on a transactional id comes before acks, and compact.
+_TRANSACTIONAL_PRODUCE, _FLEXIBLE_PRODUCE = 3, 9
 
 
 class Proxy:
@@ -103,11 +105,20 @@ class Proxy:
 
 def _is_unanswered(frame: bytes) -> bool:
     """A produce request with acks 0."""
-    (key,) = struct.unpack_from(">h", frame, 4)
+    key, version = struct.unpack_from(">hh", frame, 4)
     if key != 0:
         return False
-    (length,) = struct.unpack_from(">h", frame, 12)
-    return bool(struct.unpack_from(">h", frame, 14 + max(length, 0)) == (0,))
+    at = _after_string(frame, 12)
+    if version >= _FLEXIBLE_PRODUCE:  # behind tagged fields, of which there are none
+        at += 1 + max(frame[at + 1], 1)  # short ids alone
+    elif version >= _TRANSACTIONAL_PRODUCE:
+        at = _after_string(frame, at)
+    return bool(struct.unpack_from(">h", frame, at) == (0,))
+
+
+def _after_string(frame: bytes, at: int) -> int:
+    (length,) = struct.unpack_from(">h", frame, at)
+    return at + 2 + max(length, 0)
 
 
 def _frame(connection: socket.socket) -> bytes:

@@ -6,6 +6,7 @@ The layouts are the project's own: Kafka 3.9.1, which is asked too, judges them.
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -68,7 +69,7 @@ def batch(
     made: Ids, sequence: int, attributes: int = TRANSACTIONAL, values: Sequence[bytes] = (b"x",)
 ) -> memoryview:
     sender = Sender(*made, sequence, attributes)
-    times = [1] * len(values)
+    times = [round(1000 * time.time())] * len(values)
     return memoryview(bytearray(encode_records(values, None, times, None, sender=sender)))
 
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafka08.common import TopicPartition
+from kafka08.common import INTERNAL_TOPICS, TopicPartition
 from kafka08.errors import ProtocolError
 from kafka08.log.manager import LogManager
 from kafka08.message.scan import iter_entries
@@ -52,7 +52,7 @@ CONNECTIONS_PER_CHECK = 15
 AT_ONCE = 4
 LAST_EPOCH = 2**31 - 1  # whatever controller epoch a damaged request brings, ours is not stale
 FUZZ, CHECK = "fuzz", "check"
-KEPT = {FUZZ, CHECK, "__consumer_offsets"}
+KEPT = {FUZZ, CHECK, *INTERNAL_TOPICS}
 MEMORY_BOUND = 200 << 20
 LONGEST_SESSION_MS = 20  # of members of groups: nobody waits for longer
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from kafka08.protocol import group_schemas as g
 from kafka08.protocol import later_schemas as later
 from kafka08.protocol import schemas as s
 from kafka08.protocol import scram_schemas as scram
+from kafka08.protocol import transaction_schemas as t
 from kafka08.protocol.registry import APIS, Apis, served_by
 from kafka08.protocol.requests import encode_request
 from tests.live.broker import LiveBroker
@@ -46,9 +47,9 @@ def served(broker: LiveBroker) -> Apis:
     return served_by(APIS, {each.api_key: each.max_version for each in listed})
 
 
-def golden(apis: Apis) -> list[bytes]:
+def golden(path: Path, apis: Apis) -> list[bytes]:
     """Recorded requests of the versions that are served."""
-    vectors = json.loads(GOLDEN.read_text(encoding="utf-8"))["vectors"]
+    vectors = json.loads(path.read_text(encoding="utf-8"))["vectors"]
     return [
         bytes.fromhex(each["hex"])
         for each in vectors
@@ -127,11 +128,33 @@ def requests() -> list[Any]:
     ]
 
 
-def in_every_version(apis: Apis) -> list[bytes]:
+def of_transactions(id_: str, producer_id: int, epoch: int) -> list[Any]:
+    """Requests of a producer, and about its transaction."""
+    producer = id_, producer_id, epoch
+    topics = [t.TxnTopic(FUZZ, [0, 1])]
+    named = t.TxnToAdd(*producer, verify_only=False, topics=topics)
+    marked = [t.MarkedTopic(FUZZ, [1])]
+    offsets = [t.TxnOffsetCommitTopic(FUZZ, [t.TxnOffsetCommitPartition(0, 5, "m")])]
+    return [
+        later.InitProducerIdRequest(id_, 1000, producer_id, epoch),
+        t.AddPartitionsToTxnRequest(*producer, topics=topics),
+        t.AddPartitionsToTxnRequest(transactions=[named, named._replace(verify_only=True)]),
+        t.AddOffsetsToTxnRequest(*producer, "group"),
+        t.TxnOffsetCommitRequest(id_, "group", producer_id, epoch, offsets),
+        *(t.EndTxnRequest(*producer, committed=commits) for commits in (True, False)),
+        t.WriteTxnMarkersRequest([t.TxnMarker(producer_id, epoch, True, marked, 0)]),
+        t.DescribeProducersRequest([t.ProducersTopic(FUZZ, [0, 1])]),
+        t.DescribeTransactionsRequest([id_, "nobody"]),
+        t.ListTransactionsRequest(["Ongoing", "unknown"], [producer_id]),
+        t.ListTransactionsRequest([], []),
+    ]
+
+
+def in_every_version(apis: Apis, requests: Iterable[Any]) -> list[bytes]:
     """All of them, where the version can hold what is in them."""
     by_schema = {api.request: api for api in apis.values()}
     bodies = []
-    for request in requests():
+    for request in requests:
         for version in by_schema[type(request)].versions if type(request) in by_schema else ():
             with suppress(ProtocolError):
                 bodies.append(b"".join(encode_request(request, 1, "fuzz", version))[4:])
@@ -162,7 +185,8 @@ def test_damaged_requests_of_later_versions_harm_nobody(broker: LiveBroker, tmp_
     broker.create_topic(CHECK)
     broker.create_offsets_topic()
     apis = served(broker)
-    bases = in_every_version(apis) * 2 + golden(apis) + own(closed_port())
+    made = [*requests(), *of_transactions("nobody", 7, 0)]
+    bases = in_every_version(apis, made) * 2 + golden(GOLDEN, apis) + own(closed_port())
     bases = [each for each in bases if int.from_bytes(each[:2], "big") in apis]
     fuzz = Fuzz(broker, bases, apis, FRAMES)
     answered = {api.response.__name__ for api in apis.values()}
