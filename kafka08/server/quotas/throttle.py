@@ -31,8 +31,9 @@ _SENT_AHEAD = 6
 # However long a producer says that it waits.
 LONGEST_SECONDS = 30.0
 _OF_BYTES = frozenset({0, 1})  # Produce and Fetch
-# LeaderAndIsr, StopReplica, UpdateMetadata and ControlledShutdown are sent by brokers.
-_OF_TIME = frozenset(APIS) - {4, 5, 6, 7}
+# LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown and WriteTxnMarkers are sent by
+# brokers.
+_OF_TIME = frozenset(APIS) - {4, 5, 6, 7, 27}
 
 
 class Throttle:

@@ -10,6 +10,8 @@ from greenlet import gettrace
 
 from kafka08.errors import ProtocolError
 from kafka08.network.peer import Peer, current_peer
+from kafka08.protocol import transaction_schemas as t
+from kafka08.protocol.later_schemas import InitProducerIdRequest
 from kafka08.protocol.schemas import (
     FetchPartition,
     FetchRequest,
@@ -322,6 +324,26 @@ def test_time_is_counted_for_produce_and_fetch_beside_their_bytes(held: Held) ->
     assert held.pause() == 1
 
 
+OF_TRANSACTIONS = [
+    InitProducerIdRequest("id", 1000),
+    t.AddPartitionsToTxnRequest("id", 1, 0, [t.TxnTopic("t", [0])]),
+    t.AddOffsetsToTxnRequest("id", 1, 0, "g"),
+    t.EndTxnRequest("id", 1, 0, committed=True),
+    t.TxnOffsetCommitRequest("id", "g", 1, 0, []),
+    t.DescribeProducersRequest([]),
+    t.DescribeTransactionsRequest([]),
+    t.ListTransactionsRequest([], []),
+]
+
+
+@pytest.mark.parametrize("request_", OF_TRANSACTIONS, ids=lambda each: type(each).__name__)
+def test_time_for_transactions_is_counted(later: Held, request_: Any) -> None:
+    later.share(10)
+    later.work_seconds = 1.5
+    assert later.rig.call(request_, sent_in=0).throttle_time_ms == 1000
+    assert later.pause() == 1
+
+
 @pytest.mark.scenario("security-52")
 def test_time_of_brokers_is_not_counted(held: Held) -> None:
     held.share(1)
@@ -331,6 +353,17 @@ def test_time_of_brokers_is_not_counted(held: Held) -> None:
     held.rig.lead("u")
     assert held.pause() == 0
     assert len(held.throttle.times.sensors) == 0
+
+
+def test_time_for_markers_of_transactions_is_not_counted(later: Held) -> None:
+    """Brokers send them."""
+    later.share(1)
+    later.work_seconds = 100
+    marker = t.TxnMarker(1, 0, True, [t.MarkedTopic("t", [0])], 0)
+    answer = later.rig.call(t.WriteTxnMarkersRequest([marker]), sent_in=0)
+    assert answer.markers[0].topics[0].partitions[0].error == 0
+    assert later.pause() == 0
+    assert len(later.throttle.times.sensors) == 0
 
 
 def test_later_versions_are_told_the_pause_for_time(later: Held) -> None:
