@@ -317,3 +317,51 @@ def test_kafkas_tool_writes_the_same_nodes(zookeeper: ZooKeeper, tmp_path: Path)
             assert {
                 name: float(found["config"][name]) for name in found["config"]
             } == dict.fromkeys(names, 1000)
+
+
+@pytest.mark.scenario("security-44")
+@pytest.mark.parametrize("kind", ["modern", "ours"])
+def test_a_transactional_producer_is_held(kind: str, zookeeper: ZooKeeper, tmp_path: Path) -> None:
+    """It is told, and loses nothing. A rate for all clients holds brokers' markers back nowhere."""
+    from confluent_kafka import Producer
+
+    if kind == "modern" and modern.missing():
+        pytest.skip(modern.missing())
+    chroot = f"{zookeeper.connect}/quotas-{uuid.uuid4().hex[:8]}"
+    props = {"quota.window.num": 2, "transaction.state.log.replication.factor": 1}
+    made: Broker | ModernBroker
+    if kind == "ours":
+        made = Broker("ours", tmp_path, chroot, props=props)
+    else:
+        made = ModernBroker(tmp_path, chroot, props=props)
+    try:
+        made.start()
+        made.create_topic("t")
+        client = ZkClient(chroot).start()
+        rates = {"producer_byte_rate": RATE, "consumer_byte_rate": RATE, "request_percentage": 5}
+        set_quota(client, "clients/<default>", **rates)
+        client.close()
+        throttled: list[float] = []
+        producer = Producer(
+            {
+                "bootstrap.servers": made.address,
+                "transactional.id": "id",
+                "throttle_cb": lambda event: throttled.append(event.throttle_time),
+                "log_level": 0,
+            }
+        )
+        producer.init_transactions(60)
+        began = time.monotonic()
+        for _ in range(20):
+            producer.begin_transaction()
+            producer.produce("t", b"x" * 5000, partition=0)
+            producer.commit_transaction(60)
+            producer.poll(0)
+        spent = time.monotonic() - began
+        assert spent > 2.5  # 100 kB, of which a second's worth is free
+        assert throttled and max(throttled) > 0
+        with Wire(made.port) as wire:
+            wait_until("the last marker", 60, lambda: wire.offset("t", 0) == 40)
+        print(f"{kind}: {len(throttled)} answers told of a pause, {spent:.1f} s")
+    finally:
+        made.kill()
