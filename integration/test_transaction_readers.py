@@ -21,6 +21,7 @@ from integration.wire import Wire, entries, entry, wait_until
 from kafka08.protocol import schemas as s
 
 ABORTED = 1000
+MARKER_BYTES = 78
 READ_COMMITTED = "message.downconversion.isolation.level"
 
 
@@ -232,6 +233,25 @@ def test_an_answer_to_0_8_at_a_marker(counted: Counted, wire: Wire) -> None:
 
 
 @pytest.mark.scenario("transactions-52")
+@pytest.mark.parametrize("version", [4, 7, 11])
+@pytest.mark.parametrize("isolation", [0, 1])
+def test_an_answer_of_a_marker_alone(
+    counted: Counted, wire: Wire, version: int, isolation: int
+) -> None:
+    """Later consumers get it: their position moves to the end of the log."""
+    topic = make_topic(counted)
+    transaction(wire, topic, "x", commit=True)
+    asked = [s.FetchTopic(topic, [s.FetchPartition(0, 1, 1000)])]
+    request = s.FetchRequest(-1, 60_000, 1, asked, isolation_level=isolation)
+    data = ask(wire, request, version).topics[0].partitions[0].message_set
+    assert len(data) == MARKER_BYTES
+    request = s.FetchRequest(-1, 1000, MARKER_BYTES + 1, asked, isolation_level=isolation)
+    began = time.monotonic()
+    data = ask(wire, request, version).topics[0].partitions[0].message_set
+    assert len(data) == MARKER_BYTES and time.monotonic() - began >= 1
+
+
+@pytest.mark.scenario("transactions-52")
 @pytest.mark.original
 @pytest.mark.parametrize("reader", OLD)
 def test_a_consumer_of_0_8_waits_at_a_marker(
@@ -278,20 +298,20 @@ def test_a_consumer_of_0_8_waits_at_an_open_transaction(
 
 class Readers:
     """Each reads a topic from its beginning to the message "last" while others write. ``old``:
-    kafka-python's are among them, which Kafka 3.9.1 makes end at a marker."""
+    those before 0.11 are among them, which Kafka 3.9.1 makes end at a marker."""
 
     def __init__(self, address: str, port: int, topic: str, *, old: bool) -> None:
         self.found: dict[str, list[tuple[int, str]]] = {}
         self._address, self._port, self._topic = address, port, topic
         reads: dict[str, Callable[[], Iterator[tuple[int, str]]]] = {
             "wire 0.8": self._wire,
+            "kafka-python 0.11": lambda: self._kafka_python((0, 11, 0)),
             "librdkafka uncommitted": lambda: self._librdkafka(committed=False),
             "librdkafka committed": lambda: self._librdkafka(committed=True),
         }
         if old:
             reads["kafka-python 0.8"] = lambda: self._kafka_python((0, 8, 2))
             reads["kafka-python 0.10"] = lambda: self._kafka_python((0, 10))
-            reads["kafka-python 0.11"] = lambda: self._kafka_python((0, 11))
         self._threads = [
             threading.Thread(target=self._read, args=item, daemon=True) for item in reads.items()
         ]
