@@ -192,6 +192,8 @@ NOT_QUICK = (
     "test_signals::test_a_termination_*",
     "test_streams::*",
     "test_tls_clients::test_9_java*",
+    "test_transaction_*::*modern*",
+    "test_transaction_readers::*original-*",
 )
 
 

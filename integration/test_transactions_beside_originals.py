@@ -21,6 +21,7 @@ from integration.later.transactional import (
     state,
 )
 from integration.test_mixed_formats import isr
+from integration.test_transactions import consumer, producer
 from integration.wire import Wire, entries, entry, fetch_frame, wait_until
 from kafka08.protocol import schemas as s
 from kafka08.protocol import transaction_schemas as t
@@ -113,6 +114,35 @@ def test_an_open_one_ends(pair: Pair) -> None:
     with pair.original.wire() as wire:
         assert [each.value for each in wire.read_all(SHARED, 0)] == [b"old"]
     assert " ERROR " not in pair.ours.log
+
+
+@pytest.mark.scenario("transactions-50")
+@pytest.mark.original
+def test_a_client_goes_on(pair: Pair) -> None:
+    """librdkafka, with the connections that it has: no new one is served."""
+    from confluent_kafka import TopicPartition
+
+    pair.ours.create_topic(OURS)
+    made = producer(pair.ours.address, "id")
+    reader = consumer(pair.ours.address)
+    reader.assign([TopicPartition(OURS, 0, 0)])
+    made.begin_transaction()
+    made.produce(OURS, "1", partition=0)
+    assert made.flush(WAIT_S) == 0
+    wait_until("a connection", WAIT_S, lambda: reader.get_watermark_offsets(reader.assignment()[0]))
+    pair.join()
+    made.produce(OURS, "2", partition=0)
+    made.commit_transaction(WAIT_S)
+    found: list[str] = []
+
+    def is_read() -> bool:
+        message = reader.poll(1)
+        if message is not None and not message.error():
+            found.append(message.value().decode())
+        return found == ["1", "2"]
+
+    wait_until("both", WAIT_S, is_read)
+    reader.close()
 
 
 @pytest.mark.scenario("transactions-50")
