@@ -287,7 +287,7 @@ def test_clients_are_refused_by_name(guarded: Guarded) -> None:
 
     def begin() -> Any:
         try:
-            return producer(guarded.address, id_, transaction_timeout_ms=3000, **alice)
+            return producer(guarded.address, id_, transaction_timeout_ms=15_000, **alice)
         except Exception as error:
             assert error.args[0].name() == REFUSED
             return None

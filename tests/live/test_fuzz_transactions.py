@@ -30,6 +30,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "transactions-vectors.json"
 PRODUCE, FETCH, OFFSETS, FIND_COORDINATOR = 0, 1, 2, 10
 KEYS = {PRODUCE, FETCH, OFFSETS, FIND_COORDINATOR, 22, 24, 25, 26, 27, 28, 61, 65, 66}
 GOOD = "good"
+FORGOTTEN_MS = 60_000  # longer than a good transaction takes on a busy machine
 VERSIONS = {PRODUCE: 8, 22: 4, 24: 3, 26: 3}
 
 
@@ -89,7 +90,7 @@ class TransactionFuzz(Fuzz):
         found: list[Any] = []
 
         def has_begun() -> bool:
-            found.append(self._call(22, InitProducerIdRequest(id_, 1000)))
+            found.append(self._call(22, InitProducerIdRequest(id_, FORGOTTEN_MS)))
             return bool(found[-1].error == 0)
 
         self.broker.until(has_begun)
@@ -119,8 +120,8 @@ def broker(tmp_path: Path) -> Iterator[LiveBroker]:
         transaction_state_log_replication_factor=1,
         transaction_abort_timed_out_transaction_cleanup_interval_ms=200,
         transaction_remove_expired_transaction_cleanup_interval_ms=500,
-        transactional_id_expiration_ms=2000,
-        producer_id_expiration_ms=2000,
+        transactional_id_expiration_ms=FORGOTTEN_MS,
+        producer_id_expiration_ms=FORGOTTEN_MS,
         group_min_session_timeout_ms=1,
     )
     yield broker
