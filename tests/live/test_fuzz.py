@@ -51,8 +51,8 @@ PER_CONNECTION = 40
 CONNECTIONS_PER_CHECK = 15
 AT_ONCE = 4
 LAST_EPOCH = 2**31 - 1  # whatever controller epoch a damaged request brings, ours is not stale
-FUZZ, CHECK = "fuzz", "check"
-KEPT = {FUZZ, CHECK, *INTERNAL_TOPICS}
+FUZZ, CHECK, APART = "fuzz", "check", "apart"
+KEPT = {FUZZ, CHECK, APART, *INTERNAL_TOPICS}
 MEMORY_BOUND = 200 << 20
 LONGEST_SESSION_MS = 20  # of members of groups: nobody waits for longer
 

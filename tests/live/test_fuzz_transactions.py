@@ -1,7 +1,9 @@
 """Damaged requests of transactional producers and about them, as ``test_fuzz``. Between them a good
 producer commits a transaction, and another one is left to the damaged requests with its open one.
 
-Ids that nobody uses are soon forgotten here, so that memory shows what is kept for no reason.
+The good one writes to a topic of its own: a marker, which brokers send, may have any producer's id,
+and ends its transaction. Ids that nobody uses are soon forgotten here, so that memory shows what is
+kept for no reason.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from kafka08.protocol import transaction_schemas as t
 from kafka08.protocol.later_schemas import InitProducerIdRequest
 from kafka08.protocol.registry import Apis
 from tests.live.broker import LiveBroker
-from tests.live.test_fuzz import CHECK, FUZZ, Fuzz, Sent, harm_nobody
+from tests.live.test_fuzz import APART, CHECK, FUZZ, Fuzz, Sent, harm_nobody
 from tests.live.test_fuzz_later import in_every_version, of_transactions, served
 
 FRAMES = int(os.environ.get("KAFKA08_FUZZ_FRAMES", 20_000))
@@ -97,10 +99,10 @@ class TransactionFuzz(Fuzz):
         return found[-1].producer_id, found[-1].producer_epoch
 
     def _commit(self, producer_id: int, epoch: int) -> None:
-        topics = [t.TxnTopic(FUZZ, [0])]
+        topics = [t.TxnTopic(APART, [0])]
         added = self._call(24, t.AddPartitionsToTxnRequest(GOOD, producer_id, epoch, topics))
         assert added.topics[0].partitions[0].error == 0
-        answer = self._call(PRODUCE, written(producer_id, epoch, GOOD, 0))
+        answer = self._call(PRODUCE, written(producer_id, epoch, GOOD, 0, APART))
         assert answer.topics[0].partitions[0].error == 0
         ended = self._call(26, t.EndTxnRequest(GOOD, producer_id, epoch, committed=True))
         assert ended.error == 0
@@ -132,6 +134,7 @@ def broker(tmp_path: Path) -> Iterator[LiveBroker]:
 def test_damaged_requests_of_transactions_harm_nobody(broker: LiveBroker, tmp_path: Path) -> None:
     broker.create_topic(FUZZ, 2)
     broker.create_topic(CHECK)
+    broker.create_topic(APART)
     broker.create_offsets_topic()
     apis = served(broker)
 
