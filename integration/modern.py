@@ -23,6 +23,7 @@ VERSION = "3.9.1"
 ARTIFACT = f"org.apache.kafka:kafka_2.13:{VERSION}"
 # Kafka's packages bring it along; its artifact in Maven logs nowhere.
 LOGGING = "org.slf4j:slf4j-reload4j:1.7.36"
+JAVA = ("-Xmx512M", "-XX:TieredStopAtLevel=1")
 LOG4J = """\
 log4j.rootLogger=INFO, stdout
 log4j.appender.stdout=org.apache.log4j.ConsoleAppender
@@ -53,6 +54,15 @@ def tool(main: str, *args: str) -> list[str]:
     return ["java", "-Xmx256M", "-XX:TieredStopAtLevel=1", "-cp", f"{directory()}/*", main, *args]
 
 
+def command(directory_: Path, *args: str, java: tuple[str, ...] = JAVA) -> list[str]:
+    """The command line of a class and its arguments, which logs to the console by a file in
+    ``directory_``."""
+    log4j = directory_ / "log4j.properties"
+    log4j.write_text(LOG4J)
+    options = [*java, f"-Dlog4j.configuration=file:{log4j}"]
+    return ["java", *options, "-cp", f"{directory()}/*{os.pathsep}{_logging()}/*", *args]
+
+
 class ModernBroker(Process):
     """Broker and controller in one process, on loopback; with a ``zookeeper`` to connect to a
     cluster in ZooKeeper mode. With ``tls``, settings of certificates, ``tls_port`` takes TLS.
@@ -62,7 +72,7 @@ class ModernBroker(Process):
         self,
         directory_: Path,
         zookeeper: str | None = None,
-        java: tuple[str, ...] = ("-Xmx512M", "-XX:TieredStopAtLevel=1"),
+        java: tuple[str, ...] = JAVA,
         tls: Mapping[str, object] | None = None,
         props: Mapping[str, object] | None = None,
     ) -> None:
@@ -72,8 +82,6 @@ class ModernBroker(Process):
         self.zookeeper = zookeeper
         directory_.mkdir(parents=True, exist_ok=True)
         config = directory_ / "server.properties"
-        log4j = directory_ / "log4j.properties"
-        log4j.write_text(LOG4J)
         cluster: dict[str, object] = {
             "process.roles": "broker,controller",
             "node.id": 1,
@@ -101,13 +109,7 @@ class ModernBroker(Process):
             **(props or {}),
         }
         config.write_text(properties(values))
-        self._java = [
-            "java",
-            *java,
-            f"-Dlog4j.configuration=file:{log4j}",
-            "-cp",
-            f"{directory()}/*{os.pathsep}{_logging()}/*",
-        ]
+        self._java = command(directory_, java=java)
         self._config = config
         super().__init__("modern broker", [*self._java, "kafka.Kafka", str(config)], directory_)
 
@@ -118,8 +120,8 @@ class ModernBroker(Process):
     def start(self) -> ModernBroker:
         if self.zookeeper is None:
             cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            command = [*self._java, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}"]
-            subprocess.run([*command, "-c", str(self._config)], check=True, capture_output=True)
+            format_ = [*self._java, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}"]
+            subprocess.run([*format_, "-c", str(self._config)], check=True, capture_output=True)
         self.spawn()
         wait_until("a later release", 180, self._answers)
         return self

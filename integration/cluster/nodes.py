@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from integration import modern
 from integration.cluster.hosts import Host
 from integration.harness import BROKER_LOG4J, HOME, STARTED, Process, java, properties
 
@@ -86,6 +87,9 @@ class BrokerNode(HostedProcess):
         self.config = directory / f"server-{broker_id}.properties"
         values = {"broker.id": broker_id, "port": port, "host.name": host.address}
         values["log.dirs"] = self.data
+        if kind == "modern":
+            del values["port"], values["host.name"]
+            values["listeners"] = f"PLAINTEXT://{host.address}:{port}"
         self.props = {**values, **props}
         self.config.write_text(properties(self.props))
         command = [str(HOME / "bin" / "kafka-server-start.sh"), str(self.config)]
@@ -94,6 +98,8 @@ class BrokerNode(HostedProcess):
             log4j.write_text(BROKER_LOG4J)
             heap = ("-Xmx256M", "-Xms64M", "-XX:TieredStopAtLevel=1")
             command = java("kafka.Kafka", str(self.config), heap=heap, log4j=log4j)
+        elif kind == "modern":
+            command = modern.command(directory, "kafka.Kafka", str(self.config))
         name = f"{kind} broker {broker_id}"
         super().__init__(name, [*host.prefix, *command], directory)
 

@@ -16,6 +16,8 @@ from integration.faults import checker
 from integration.faults.history import load
 from integration.faults.run import Options, Run
 from integration.faults.stalls import longest
+from integration.faults.transactions import checker as transactions
+from integration.faults.transactions.load import ORDERS
 
 
 def main(argv: list[str]) -> int:
@@ -30,6 +32,17 @@ def main(argv: list[str]) -> int:
         action="store_true",
         help="producers of librdkafka and Java: nothing comes twice",
     )
+    parser.add_argument(
+        "--transactions",
+        type=int,
+        default=1,
+        help="writers and converters of each of these clients; 0: brokers as of 0.8",
+    )
+    parser.add_argument(
+        "--modern",
+        action="store_true",
+        help="brokers of Kafka 3.9.1: shows that load and checker are right",
+    )
     parser.add_argument("--broken", action="store_true", help="run the broken launcher")
     parser.add_argument("--keep", type=Path, help="keep history and data in this new directory")
     parser.add_argument("--check", type=Path, help="judge a history file, run nothing")
@@ -37,9 +50,11 @@ def main(argv: list[str]) -> int:
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     if args.check:
         verdict = checker.check(load(args.check))
+        of_transactions = transactions.check(load(args.check), [ORDERS])
         print("\n".join([*verdict.lines, str(verdict._replace(lines=[]))]))
+        print("\n".join([*of_transactions.lines, str(of_transactions)]))
         print(longest(load(args.check)))
-        return 0 if verdict.sound else 1
+        return 0 if verdict.sound and of_transactions.sound else 1
     seed = secrets.randbelow(1 << 31) if args.seed is None else args.seed
     directory = args.keep or Path(tempfile.mkdtemp(prefix="faults-"))
     begin = time.monotonic()
@@ -57,6 +72,8 @@ def main(argv: list[str]) -> int:
         args.partitions,
         broken=args.broken,
         idempotent=args.idempotent,
+        transactions=args.transactions,
+        kind="modern" if args.modern else "ours",
     )
     try:
         outcome = Run(options, hosts, say).go()

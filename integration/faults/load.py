@@ -74,17 +74,13 @@ class Leaders:
 
 
 class Task(threading.Thread):
-    """A thread with a connection to its partition's leader, until told to stop."""
+    """A thread that takes steps until told to stop. ``progress_at``: when it last got on."""
 
-    def __init__(self, name: str, topic: str, partition: int, leaders: Leaders) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__(name=name, daemon=True)
-        self.partition = partition
         self.progress_at = time.monotonic()
         self.crash: BaseException | None = None
-        self._topic = topic
-        self._leaders = leaders
         self._ending = threading.Event()
-        self._channel: Channel | None = None
 
     def end(self) -> None:
         """Ask for the end; what is under way is completed first."""
@@ -102,6 +98,20 @@ class Task(threading.Thread):
 
     def step(self) -> None:
         raise NotImplementedError
+
+    def _close(self) -> None:
+        raise NotImplementedError
+
+
+class PartitionTask(Task):
+    """With a connection to its partition's leader."""
+
+    def __init__(self, name: str, topic: str, partition: int, leaders: Leaders) -> None:
+        super().__init__(name)
+        self.partition = partition
+        self._topic = topic
+        self._leaders = leaders
+        self._channel: Channel | None = None
 
     def _connected(self) -> Channel | None:
         address = self._leaders.of(self.partition)
@@ -121,7 +131,7 @@ class Task(threading.Thread):
         time.sleep(random.uniform(0.05, 0.3))
 
 
-class NumberedProducer(Task):
+class NumberedProducer(PartitionTask):
     """Sends numbered sets to a partition. Every third producer compresses them."""
 
     def __init__(
@@ -216,7 +226,7 @@ class Producer(NumberedProducer):
         return what == "ack"
 
 
-class Reader(Task):
+class Reader(PartitionTask):
     """Consumes a partition from its start, now and then again from somewhere before."""
 
     def __init__(self, topic: str, partition: int, leaders: Leaders, history: History) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -20,6 +20,10 @@ from integration.faults.nemesis import ZOOKEEPER, Nemesis
 from integration.faults.replicas import difference
 from integration.faults.scenario import Scenario
 from integration.faults.stalls import Stalls, longest
+from integration.faults.transactions import checker as transactions
+from integration.faults.transactions import load as transactional
+from integration.faults.transactions.checker import TransactionVerdict
+from integration.faults.transactions.load import TransactionalLoad
 
 TOPIC = "ledger"
 REPLICAS = 3
@@ -50,8 +54,9 @@ AnyProducer: TypeAlias = "Producer | IdempotentProducer"
 
 class Options(NamedTuple):
     """``broken`` runs every broker by the launcher of integration.faults.broken. ``idempotent``:
-    the producers are those of librdkafka and Java, and nothing may be stored twice. ``scenario``:
-    its faults instead of drawn ones."""
+    the producers are those of librdkafka and Java, and nothing may be stored twice.
+    ``transactions``: so many writers and converters of each of these two clients. ``scenario``: its
+    faults instead of drawn ones. ``kind``: of all brokers, ``ours`` or ``modern``."""
 
     faults: int
     seed: int
@@ -63,7 +68,14 @@ class Options(NamedTuple):
     broken: bool = False
     stop_early: bool = False
     idempotent: bool = False
+    transactions: int = 0
     scenario: Scenario | None = None
+    kind: str = "ours"
+
+    @property
+    def later_clients(self) -> bool:
+        """Whether brokers must tell their versions."""
+        return self.idempotent or self.transactions > 0
 
 
 def options_of(scenario: Scenario, directory: Path) -> Options:
@@ -83,6 +95,7 @@ class Outcome(NamedTuple):
     """The checker's verdict, and what only the run itself can see."""
 
     verdict: checker.Verdict
+    transactions: TransactionVerdict
     stuck: list[str]
     diverged: list[str]
     unexpected: list[str]
@@ -92,12 +105,14 @@ class Outcome(NamedTuple):
 
     @property
     def sound(self) -> bool:
-        return self.verdict.sound and not (self.stuck or self.diverged or self.unexpected)
+        found = self.stuck or self.diverged or self.unexpected
+        return self.verdict.sound and self.transactions.sound and not found
 
     def report(self) -> str:
         """The verdict as text, violations first."""
         verdict = self.verdict
-        lines = [*verdict.lines, *(f"stuck: {text}" for text in self.stuck)]
+        lines = [*verdict.lines, *self.transactions.lines]
+        lines += [f"stuck: {text}" for text in self.stuck]
         lines += [f"diverged: {text}" for text in self.diverged]
         lines += [f"unexpected: {text}" for text in self.unexpected]
         counts = {name: verdict.counts.get(name, 0) for name in checker.KINDS}
@@ -109,22 +124,25 @@ class Outcome(NamedTuple):
             f"{self.seconds:.0f} s, acknowledged {verdict.acknowledged}, stored {verdict.stored}, "
             f"duplicated {verdict.duplicated}, {numbers}; {self.stalls}"
         )
+        if self.transactions.any:
+            lines.append(str(self.transactions))
         return "\n".join(lines)
 
 
 class _Watchdog(threading.Thread):
-    """Finds partitions without progress although at most one broker is in trouble."""
+    """Finds partitions, and tasks that have their own, without progress although at most one broker
+    is in trouble. ``watched``: tasks of which one must get on, by what they stand for."""
 
     def __init__(
-        self, producers: Sequence[AnyProducer], nemesis: Nemesis, history: History
+        self, watched: Mapping[str, Sequence[Task]], nemesis: Nemesis, history: History
     ) -> None:
         super().__init__(name="watchdog", daemon=True)
         self.stuck: list[str] = []
-        self._producers = producers
+        self._watched = watched
         self._nemesis = nemesis
         self._history = history
-        self._idle: dict[int, float] = {}
-        self._seen: dict[int, float] = {}
+        self._idle: dict[str, float] = {}
+        self._seen: dict[str, float] = {}
         self._ending = threading.Event()
 
     def run(self) -> None:
@@ -141,16 +159,16 @@ class _Watchdog(threading.Thread):
     def _look(self, elapsed: float) -> None:
         impaired = self._nemesis.impaired
         calm = ZOOKEEPER not in impaired and len(impaired) <= 1
-        for partition in {producer.partition for producer in self._producers}:
-            at = max(p.progress_at for p in self._producers if p.partition == partition)
-            if at != self._seen.get(partition):
-                self._seen[partition] = at
-                self._idle[partition] = 0.0
+        for name, tasks in self._watched.items():
+            at = max(each.progress_at for each in tasks)
+            if at != self._seen.get(name):
+                self._seen[name] = at
+                self._idle[name] = 0.0
             elif calm:
-                idle = self._idle[partition]
-                self._idle[partition] = idle + elapsed
+                idle = self._idle[name]
+                self._idle[name] = idle + elapsed
                 if idle < STUCK_S <= idle + elapsed:
-                    text = f"partition {partition}: nothing for {STUCK_S:.0f} s of relative calm"
+                    text = f"{name}: nothing for {STUCK_S:.0f} s of relative calm"
                     self._history.add("note", what=text)
                     self.stuck.append(text)
 
@@ -170,9 +188,13 @@ class Run:
         self._disks: dict[int, LoopDisk] = {}
         options.directory.mkdir(parents=True, exist_ok=True)
         self.history = History(options.directory / "history.jsonl")
-        props = {**PROPS, "api.versions.enable": str(options.idempotent).lower()}
+        later = {"api.versions.enable": str(options.later_clients).lower()}
         self._cluster = Cluster(
-            hosts, options.directory, "ours", brokers=options.brokers, props=props
+            hosts,
+            options.directory,
+            options.kind,
+            brokers=options.brokers,
+            props={**PROPS, **later, **transactional.PROPS},
         )
         for broker in self._cluster.brokers.values():
             if options.broken:
@@ -180,6 +202,15 @@ class Run:
                 broker.command = [*broker.host.prefix, *module, str(broker.config)]
         self._bootstrap = [(b.host.address, b.port) for b in self._cluster.brokers.values()]
         self._leaders = Leaders(TOPIC, self._bootstrap)
+        self._transactional = TransactionalLoad(
+            self._cluster,
+            self.history,
+            options.directory,
+            partitions=options.partitions,
+            count=options.transactions,
+            pause_s=options.pause_s,
+            say=say,
+        )
 
     def go(self) -> Outcome:
         begin = time.monotonic()
@@ -198,6 +229,7 @@ class Run:
         unexpected += [f"{task.name}: {task.crash!r}" for task in self._tasks if task.crash]
         return Outcome(
             checker.check(load(self.history.path)),
+            transactions.check(load(self.history.path), [transactional.ORDERS]),
             self._stuck,
             diverged,
             unexpected,
@@ -208,10 +240,13 @@ class Run:
 
     @property
     def _tasks(self) -> list[Task]:
-        return [*self._producers, *self._readers]
+        return [*self._producers, *self._readers, *self._transactional.tasks]
 
     def _make_disks(self) -> None:
-        """Give every broker a disk that can be filled, where that is possible."""
+        """Give every broker a disk that can be filled, where that is possible. The others end if
+        theirs is full."""
+        if self._options.kind != "ours":
+            return
         try:
             for broker in self._cluster.brokers.values():
                 image = broker.directory / "disk.img"
@@ -239,14 +274,24 @@ class Run:
             ]
         for task in self._tasks:
             task.start()
+        if options.transactions:
+            self._transactional.start(lists, TOPIC_CONFIG)
         nemesis = Nemesis(cluster, TOPIC, self.history, self._disks)
-        watchdog = _Watchdog(self._producers, nemesis, self.history)
+        watchdog = _Watchdog(self._watched(), nemesis, self.history)
         watchdog.start()
         self._carry_out(nemesis)
         nemesis.heal()
         watchdog.end()
         self._stuck += watchdog.stuck
         return nemesis
+
+    def _watched(self) -> dict[str, list[Task]]:
+        found: dict[str, list[Task]] = {}
+        for producer in self._producers:
+            found.setdefault(f"partition {producer.partition}", []).append(producer)
+        for each in self._transactional.transactors:
+            found[each.name] = [each]
+        return found
 
     def _producer(self, number: int, partition: int) -> AnyProducer:
         options = self._options
@@ -283,7 +328,8 @@ class Run:
                 tries = sum(each.tries for each in self._producers)
                 self._say(
                     f"{nemesis.begun}/{options.faults} faults, acknowledged {acknowledged} in "
-                    f"{tries} tries, read {sum(each.read for each in self._readers)}; {fault}"
+                    f"{tries} tries, read {sum(each.read for each in self._readers)}, committed "
+                    f"{self._transactional.committed} transactions; {fault}"
                 )
 
     def _doomed(self) -> bool:
@@ -299,6 +345,8 @@ class Run:
             self._settle()
         except AssertionError as error:
             self._stuck.append(str(error))
+        if options.transactions:
+            self._stuck += self._transactional.finish(PEACE_S)
         for producer in self._producers:
             producer.end()
         deadline = time.monotonic() + PEACE_S
