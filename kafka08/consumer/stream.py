@@ -54,6 +54,12 @@ class PartitionPosition:
         """Start over at ``offset``."""
         self.fetched_offset = self.consumed_offset = self.processed_offset = offset
 
+    def skip_to(self, offset: int) -> None:
+        """There are no messages for readers up to ``offset``."""
+        if self.processed_offset == self.consumed_offset < offset:
+            self.processed_offset = offset
+        self.consumed_offset = max(self.consumed_offset, offset)
+
     @property
     def lag(self) -> int:
         """Messages that are still to be fetched; -1 before the first fetch."""
@@ -91,12 +97,16 @@ def chunk_of(
 
 
 class _Opened:
-    """The chunk that is read: ``run`` are the messages that are next, ``runs`` those after them."""
+    """The chunk that is read: ``run`` are the messages that are next, ``runs`` those after them.
+    ``next_offset`` is that of the chunk: markers of transactions may stand before it."""
 
-    __slots__ = ("position", "run", "runs")
+    __slots__ = ("next_offset", "position", "run", "runs")
 
-    def __init__(self, position: PartitionPosition, runs: Iterator[Sequence[Message]]) -> None:
+    def __init__(
+        self, position: PartitionPosition, next_offset: int, runs: Iterator[Sequence[Message]]
+    ) -> None:
         self.position = position
+        self.next_offset = next_offset
         self.runs = runs
         self.run: Iterator[Message] = iter(())
 
@@ -216,6 +226,7 @@ class KafkaStream:
                                 return position, message
                         run = next(opened.runs, None)
                         if run is None:
+                            position.skip_to(opened.next_offset)
                             break
                         opened.run = iter(run)
                     if self._chunk is opened:
@@ -270,7 +281,7 @@ class KafkaStream:
         self._topic = tp.topic
         source = MessageSource(tp.topic, tp.partition, self._key_decoder, self._value_decoder)
         runs = iter_runs(chunk.message_set, partial(consumed, source), partial(timed, source))
-        self._chunk = _Opened(position, runs)
+        self._chunk = _Opened(position, chunk.next_offset, runs)
         return True
 
     # --- the connector's side

@@ -188,6 +188,34 @@ def test_a_gap_is_jumped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert "consumed offset: 0 doesn't match fetch offset: 10" in caplog.text
 
 
+@pytest.mark.parametrize("shown", [messages(0, 2), b""], ids=["messages", "nothing"])
+def test_markers_and_aborted_messages_are_no_gap(
+    shown: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig = StreamRig()
+    rig.stream.offer(Chunk(rig.position, 0, 3, shown), 0.1)
+    rig.stream.offer(Chunk(rig.position, 3, 5, messages(3, 2)), 0.1)
+    assert rig.offsets() == [*([0, 1] if shown else []), 3, 4]
+    assert not caplog.text
+
+
+def test_the_position_passes_the_marker_at_the_end() -> None:
+    rig = StreamRig()
+    rig.stream.offer(Chunk(rig.position, 0, 3, messages(0, 2)), 0.1)
+    assert rig.offsets() == [0, 1]
+    assert (rig.position.consumed_offset, rig.position.processed_offset) == (3, 3)
+
+
+def test_a_marker_is_not_processed_before_the_messages_that_were_taken() -> None:
+    rig = StreamRig()
+    rig.stream.offer(Chunk(rig.position, 0, 3, messages(0, 2)), 0.1)
+    for _ in range(2):
+        assert rig.stream.has_next()
+        rig.stream.take()
+    assert rig.offsets() == []
+    assert (rig.position.consumed_offset, rig.position.processed_offset) == (3, 0)
+
+
 def test_taken_messages_leave_the_position_to_the_caller() -> None:
     rig = StreamRig()
     rig.fetched(messages(0, 2))
