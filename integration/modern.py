@@ -26,6 +26,7 @@ LOGGING = "org.slf4j:slf4j-reload4j:1.7.36"
 JAVA = ("-Xmx512M", "-XX:TieredStopAtLevel=1")
 LOG4J = """\
 log4j.rootLogger=INFO, stdout
+log4j.logger.kafka.request.logger=WARN
 log4j.appender.stdout=org.apache.log4j.ConsoleAppender
 log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
 log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
@@ -56,7 +57,7 @@ def tool(main: str, *args: str) -> list[str]:
 
 def command(directory_: Path, *args: str, java: tuple[str, ...] = JAVA) -> list[str]:
     """The command line of a class and its arguments, which logs to the console by a file in
-    ``directory_``."""
+    ``directory_``. Raises MissingError."""
     log4j = directory_ / "log4j.properties"
     log4j.write_text(LOG4J)
     options = [*java, f"-Dlog4j.configuration=file:{log4j}"]

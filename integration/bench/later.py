@@ -1,9 +1,10 @@
-"""Batches of format 2, and TLS: ours and a broker of a later release in one run, round by round in
-turn.
+"""Batches of format 2, TLS and transactions: ours and a broker of a later release in one run, round
+by round in turn.
 
 `python -m integration.bench.later [--quick] [--rounds N] [--only TEXT]`. Records are those of
 `make bench`, without and with headers. *fetched as format 0* is what a consumer of 0.8 sends. Over
 TLS the generator encrypts too, on the same processors, so compare the brokers' processor time.
+Transactions are those of Java's producers, over the partitions of a topic.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from integration import harness, modern
-from integration.bench import load, reading, secure
+from integration.bench import load, reading, secure, transactions
 from integration.bench.cells import CONNECTIONS, FETCH_BYTES, FULL, IN_FLIGHT, QUICK, Effort
 from integration.bench.load import Amount
 from integration.bench.machine import described
@@ -47,6 +48,7 @@ SET_BYTES = 16384
 HEAP = ("-Xmx1G", "-Xms1G")
 BEFORE = "another checkout, set up and compiled, that is measured in place of 3.9.1"
 START = "format 2 ~100 B x 16 KB"
+OPEN = f"memory of {transactions.OPEN_IDS:,} open transactions"
 
 
 class Sets(NamedTuple):
@@ -136,18 +138,19 @@ class Bench:
         self._topics = itertools.count()
         self._filled: dict[tuple[str, bool], str] = {}
 
-    def _note(self, kind: str, name: str, amount: Amount) -> None:
-        def note(name: str, unit: str, value: float, more: bool) -> None:
-            row = self.rows.setdefault(name, Row(name, unit, more, {}))
-            row.values.setdefault(kind, []).append(value)
+    def _note(self, kind: str, name: str, unit: str, value: float, more: bool = False) -> None:
+        row = self.rows.setdefault(name, Row(name, unit, more, {}))
+        row.values.setdefault(kind, []).append(value)
 
-        note(name, "MB/s", amount.payload / MB / amount.seconds, True)
-        note(f"{name}: records", "k/s", amount.records / 1e3 / amount.seconds, True)
+    def _note_amount(self, kind: str, name: str, amount: Amount) -> None:
+        note = functools.partial(self._note, kind)
+        note(name, "MB/s", amount.payload / MB / amount.seconds, more=True)
+        note(f"{name}: records", "k/s", amount.records / 1e3 / amount.seconds, more=True)
         cpu = amount.broker_cpu_s
-        note(f"{name}: CPU per M records", "s", cpu / amount.records * 1e6, False)
-        note(f"{name}: CPU per GB", "s", cpu / amount.payload * 1e9, False)
+        note(f"{name}: CPU per M records", "s", cpu / amount.records * 1e6)
+        note(f"{name}: CPU per GB", "s", cpu / amount.payload * 1e9)
         busy = 100 * amount.generator_cpu_s / amount.seconds
-        note(f"{name}: generator busy", "%", busy, False)
+        note(f"{name}: generator busy", "%", busy)
 
     def _topic(self, broker: Server) -> str:
         topic = f"later{next(self._topics):04}"
@@ -197,12 +200,12 @@ class Bench:
 
     def produce(self, kind: str, broker: Server, name: str, headers: bool) -> None:
         amount = self._send(broker, self._topic(broker), headers, self._effort.cell_s)
-        self._note(kind, name, amount)
+        self._note_amount(kind, name, amount)
 
     def produce_over_tls(self, kind: str, broker: Server, name: str) -> None:
         port = self._tls.ports[kind]
         amount = self._send(broker, self._topic(broker), False, self._effort.cell_s, port)
-        self._note(kind, name, amount)
+        self._note_amount(kind, name, amount)
 
     def fetch_over_tls(self, kind: str, broker: Server, name: str, max_bytes: int) -> None:
         amount = self._tls.fetch(
@@ -214,7 +217,7 @@ class Bench:
             seconds=self._effort.cell_s,
             cpu=broker.cpu_seconds,
         )
-        self._note(kind, name, amount)
+        self._note_amount(kind, name, amount)
 
     def _full(self, kind: str, broker: Server, headers: bool) -> str:
         """A topic with data, the same for all cells."""
@@ -240,7 +243,29 @@ class Bench:
             cpu=broker.cpu_seconds,
             reader=Reader if old else BatchReader,
         )
-        self._note(kind, name, amount)
+        self._note_amount(kind, name, amount)
+
+    def transact(self, kind: str, broker: Server, name: str, shape: transactions.Shape) -> None:
+        topic = self._topic(broker)
+        amount = transactions.send(
+            broker.address, topic, PARTITIONS, shape, self._effort.cell_s, broker.cpu_seconds
+        )
+        with Wire(broker.port) as wire:
+            stored = sum(wire.offset(topic, partition) for partition in range(PARTITIONS))
+        if stored < amount.records:
+            raise RuntimeError(f"{topic}: committed {amount.records} records, {stored} stored")
+        self._note_amount(kind, name, amount)
+        load.discard(broker, topic)
+
+    def open_transactions(self, kind: str, broker: Server) -> None:
+        """Memory that open transactions take. A JVM's is that of its live objects: what it takes
+        from the system follows its collector."""
+        is_java = isinstance(broker, ModernBroker)
+        before = transactions.live_heap(broker.pid) if is_java else broker.memory()
+        transactions.open_many("127.0.0.1", broker.port, self._topic(broker), PARTITIONS)
+        after = transactions.live_heap(broker.pid) if is_java else broker.memory()
+        self._note(kind, OPEN, "MB", (after - before) / MB)
+        self._note(kind, f"{OPEN}, all of the broker's", "MB", broker.memory() / MB)
 
 
 Cell = Callable[[str, Server], None]
@@ -263,6 +288,8 @@ def cells(bench: Bench) -> dict[str, Cell]:
     for shown, size in FETCH_BYTES.items():
         name = f"fetch {START}, TLS, {shown}"
         found[name] = functools.partial(bench.fetch_over_tls, name=name, max_bytes=size)
+    for name, shape in transactions.SHAPES.items():
+        found[name] = functools.partial(bench.transact, name=name, shape=shape)
     return found
 
 
@@ -305,6 +332,10 @@ def run(effort: Effort, only: str, directory: Path, other: str) -> list[Row]:
             print(f"round {number + 1}: {name}", file=sys.stderr, flush=True)
             for kind, broker in list(brokers.items())[:: 1 if number % 2 == 0 else -1]:
                 cell(kind, broker)
+    if only in OPEN:
+        for kind, broker in brokers.items():
+            print(OPEN, file=sys.stderr, flush=True)
+            bench.open_transactions(kind, broker)
     return list(bench.rows.values())
 
 

