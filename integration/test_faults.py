@@ -21,6 +21,16 @@ def test_some_faults(faults: int, tmp_path: Path) -> None:
     assert outcome.verdict.acknowledged > 25 * faults
 
 
+@pytest.mark.scenario("transactions-16", "transactions-20")
+@pytest.mark.slow
+def test_transactions_are_whole(tmp_path: Path) -> None:
+    options = Options(20, SEED, tmp_path, brokers=4, partitions=3, producers=1, transactions=1)
+    outcome = Run(options, Loopback(), print).go()
+    assert outcome.sound, f"seed {SEED}\n{outcome.report()}"
+    assert outcome.transactions.committed > 100
+    assert outcome.transactions.converted > 100
+
+
 @pytest.mark.slow
 def test_idempotent_producers_store_nothing_twice(tmp_path: Path) -> None:
     options = Options(15, SEED, tmp_path, brokers=4, partitions=3, producers=2, idempotent=True)

@@ -47,7 +47,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--keep", type=Path, help="keep history and data in this new directory")
     parser.add_argument("--check", type=Path, help="judge a history file, run nothing")
     args = parser.parse_args(argv)
-    logging.getLogger("kazoo").setLevel(logging.CRITICAL)
+    for each in ("kazoo", "kafka"):  # our readers go on after whatever they report
+        logging.getLogger(each).setLevel(logging.CRITICAL)
     if args.check:
         verdict = checker.check(load(args.check))
         of_transactions = transactions.check(load(args.check), [ORDERS])
