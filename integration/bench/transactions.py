@@ -78,11 +78,11 @@ def open_many(host: str, port: int, topic: str, partitions: int, count: int = OP
         for number in range(count):
             id_ = f"{topic}-{number}"
             init = InitProducerIdRequest(id_, _TIMEOUT_MS)
-            made = _until(lambda init=init: channel.call(init, 0), lambda answer: answer.error)
+            made = until_done(lambda init=init: channel.call(init, 0), lambda answer: answer.error)
             producer = (made.producer_id, made.producer_epoch)
             partition = number % partitions
             add = AddPartitionsToTxnRequest(id_, *producer, [TxnTopic(topic, [partition])])
-            _until(
+            until_done(
                 lambda add=add: channel.call(add, 0),
                 lambda answer: answer.topics[0].partitions[0].error,
             )
@@ -101,13 +101,14 @@ def open_many(host: str, port: int, topic: str, partitions: int, count: int = OP
                 ],
                 id_,
             )
-            _until(
+            until_done(
                 lambda produce=produce: channel.call(produce, 3),
                 lambda answer: answer.topics[0].partitions[0].error,
             )
 
 
-def _until(ask: Callable[[], Response], code_of: Callable[[Response], int]) -> Response:
+def until_done(ask: Callable[[], Response], code_of: Callable[[Response], int]) -> Response:
+    """The answer without an error. Raises RuntimeError for a code that does not pass."""
     while True:
         answer = ask()
         code = code_of(answer)
