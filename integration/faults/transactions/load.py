@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ MOST_RECORDS = 8
 ABORTED = 0.2  # of all transactions, on purpose
 FLUSHED = 0.7  # of these, so that readers have something to leave out
 READ_S = 60.0
-_SILENCE_MS = 5000
+MAX_OFFSET = (1 << 63) - 1
 
 
 class Transactor(Task):
@@ -163,7 +163,8 @@ class Converter(Transactor):
 
 class CommittedReader(Task):
     """Our consumer at work on a topic; what it is shown is written down in ``history`` as ``what``.
-    ``silence_ms``: it ends after so long without a message; None: when it is told to."""
+    ``last``: it ends when it has read these offsets of partitions, and there is no more for a
+    moment; None: when it is told to."""
 
     def __init__(
         self,
@@ -171,20 +172,20 @@ class CommittedReader(Task):
         bootstrap: Sequence[Address],
         history: History,
         what: str = "shown",
-        silence_ms: int | None = None,
+        last: Mapping[int, int] | None = None,
     ) -> None:
         super().__init__(f"kafka08-{topic}")
         self._topic = topic
         self._history = history
         self._what = what
-        self._ends = silence_ms is not None
+        self._left = None if last is None else dict(last)
         config = ConsumerConfig(
             group_id=self.name,
             zookeeper_connect="none",
             api_versions_request=True,
             isolation_level=READ_COMMITTED,
             auto_offset_reset="smallest",
-            consumer_timeout_ms=silence_ms or 500,
+            consumer_timeout_ms=500,
             socket_timeout_ms=4000,
         )
         self._consumer = StandaloneConsumer(bootstrap, config)
@@ -196,11 +197,13 @@ class CommittedReader(Task):
         try:
             message = next(self._stream)
         except ConsumerTimeoutError:
-            if self._ends:
+            if self._left is not None and not self._left:
                 self.end()
             return
         taken = Taken(message.partition, message.offset, bytes(message.value))
         note(self._history, self._what, "kafka08", self._topic, [taken])
+        if self._left is not None and taken.offset >= self._left.get(taken.partition, MAX_OFFSET):
+            del self._left[taken.partition]
 
     def _close(self) -> None:
         self._consumer.close()
@@ -391,11 +394,12 @@ class TransactionalLoad:
         self._say(f"{topic}: {len(whole)} committed records")
         note(self._history, "whole", "librdkafka", topic, whole)
         note(self._history, "whole", "java", topic, clients.java_whole(self._bootstrap, topic, 120))
-        last = CommittedReader(topic, self._bootstrap, self._history, "whole", _SILENCE_MS)
-        last.start()
-        last.join(READ_S)
-        if last.crash is not None:
-            raise last.crash
-        if last.is_alive():
-            last.end()
+        last = {each.partition: each.offset for each in whole}
+        reader = CommittedReader(topic, self._bootstrap, self._history, "whole", last)
+        reader.start()
+        reader.join(READ_S)
+        if reader.crash is not None:
+            raise reader.crash
+        if reader.is_alive():
+            reader.end()
             raise TimeoutError("our reader does not come to the end")
