@@ -371,7 +371,7 @@ class TransactionalLoad:
 
     def _is_stable(self) -> bool:
         """The last stable offset of each partition is its end."""
-        from confluent_kafka import IsolationLevel, TopicPartition
+        from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
         from confluent_kafka.admin import AdminClient, OffsetSpec
 
         address = ",".join(f"{host}:{port}" for host, port in self._bootstrap)
@@ -383,7 +383,10 @@ class TransactionalLoad:
         for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED):
             asked = {each: OffsetSpec.latest() for each in places}
             found = admin.list_offsets(asked, isolation_level=level, request_timeout=10)
-            ends.append({tp: future.result().offset for tp, future in found.items()})
+            try:
+                ends.append({tp: future.result().offset for tp, future in found.items()})
+            except KafkaException:  # a leader is new
+                return False
         held = {str(tp): (ends[0][tp], end) for tp, end in ends[1].items() if ends[0][tp] != end}
         if held:
             time.sleep(0.5)
