@@ -133,7 +133,7 @@ def test_a_process_that_was_killed_and_lacks_it_is_noticed(tmp_path: Path) -> No
 
 
 def test_a_process_that_dies_at_its_disk_may_have_closed_its_files(tmp_path: Path) -> None:
-    """What it has is read once more, by opening them."""
+    """Its logs are read once more, which opens them."""
     with SimulatedWorld(tmp_path, 1, count=1) as world:
         world.start()
         SimulatedRun.create_topic(world, partitions=1, settings={"cleanup.policy": "compact"})
