@@ -211,6 +211,7 @@ class SimulatedBroker:
         told."""
         if self._server is None or self.runtime.is_dead:
             return
+        self.disk.dead = False  # it may have been the one that died: what it has is read once more
         self._witness.dies(self)
         scheduler, network, sessions = self._surroundings
         self.disk.dead = self.is_ending = True

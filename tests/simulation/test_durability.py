@@ -132,6 +132,21 @@ def test_a_process_that_was_killed_and_lacks_it_is_noticed(tmp_path: Path) -> No
             at_rest_again(world)
 
 
+def test_a_process_that_dies_at_its_disk_may_have_closed_its_files(tmp_path: Path) -> None:
+    """Its logs are read once more, which opens them."""
+    with SimulatedWorld(tmp_path, 1, count=1) as world:
+        world.start()
+        SimulatedRun.create_topic(world, partitions=1, settings={"cleanup.policy": "compact"})
+        broker = world.brokers[1]
+        world.scheduler.run(lambda: len(broker.log_manager.logs) == 1, seconds=60)
+        (log,) = broker.log_manager.logs.values()
+        log.files.active.release()
+        broker.kill_at(1)
+        world.scheduler.run(lambda: not broker.is_running, seconds=60)
+        broker.start()
+        world.scheduler.run(lambda: broker.has_started, seconds=60)
+
+
 def test_brokers_that_sync_before_they_answer_lose_nothing(tmp_path: Path) -> None:
     with SimulatedWorld(tmp_path, 3, count=1, settings=SYNCED) as world:
         begin(world)
