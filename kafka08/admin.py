@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from kafka08.common import TopicPartition, validate_topic
+from kafka08.common import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, TopicPartition, validate_topic
 from kafka08.errors import AdminOperationError, TopicExistsError
 from kafka08.settings.settings import NumberFormatError
 from kafka08.settings.topic import LogConfig
@@ -28,6 +28,14 @@ T = TypeVar("T")
 
 Assignment = Mapping[int, Sequence[int]]
 """Partition to replicas, the preferred leader first."""
+
+
+# Topics that keep their number of partitions, each with the refusal: a group, or a transactional
+# id, belongs to the partition that its hash says.
+FIXED_PARTITIONS: Final = {
+    OFFSETS_TOPIC: "The number of partitions for the offsets topic cannot be changed.",
+    TRANSACTIONS_TOPIC: "The number of partitions for the topic of transactions cannot be changed.",
+}
 
 
 class InvalidArgumentError(AdminOperationError):

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 from kafka08 import admin
 from kafka08.client.admin import AdminNotServedError
-from kafka08.common import OFFSETS_TOPIC
 from kafka08.consumer.filters import Whitelist
 from kafka08.errors import TopicExistsError
 from kafka08.settings.topic import TOPIC_KEYS, LogConfig
@@ -91,10 +90,8 @@ def _add_partitions(topics: Topics, args: Arguments, topic: str) -> None:
     if _over_brokers(args):
         topics.add_partitions(topic, args.value("partitions"), _assignment(args))
         return
-    if topic == OFFSETS_TOPIC:
-        raise admin.InvalidArgumentError(
-            "The number of partitions for the offsets topic cannot be changed."
-        )
+    if topic in admin.FIXED_PARTITIONS:
+        raise admin.InvalidArgumentError(admin.FIXED_PARTITIONS[topic])
     print(
         "WARNING: If partitions are increased for a topic that has a key, the partition "
         "logic or ordering of the messages will be affected"

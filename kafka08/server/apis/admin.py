@@ -17,7 +17,7 @@ from functools import partial
 
 from kafka08 import admin
 from kafka08.cluster.metadata_cache import MetadataCache
-from kafka08.common import OFFSETS_TOPIC, TopicPartition, validate_topic
+from kafka08.common import TopicPartition, validate_topic
 from kafka08.errors import NO_ERROR, RequestTimedOutError
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import Message, RequestHeader
@@ -353,10 +353,8 @@ class CreatePartitionsApi(_TopicChanges):
         return self._changed(header, acts, is_done, request.timeout_ms)
 
     def _add(self, more: a.MorePartitions, validate_only: bool) -> int:
-        if more.topic == OFFSETS_TOPIC:
-            raise admin.InvalidPartitionsError(
-                "The number of partitions for the offsets topic cannot be changed."
-            )
+        if more.topic in admin.FIXED_PARTITIONS:
+            raise admin.InvalidPartitionsError(admin.FIXED_PARTITIONS[more.topic])
         by_hand = more.assignment or ()
         _refuse_too_many(more.total_count, by_hand)
         new = admin.add_partitions(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafka08 import admin
+from kafka08.admin import FIXED_PARTITIONS
 from kafka08.errors import LaterCode, ProtocolError
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.requests import decode_request, encode_request
@@ -280,13 +281,14 @@ def test_partitions_have_leaders_when_they_are_answered(rig: AdminRig) -> None:
 
 def test_what_cannot_grow(rig: AdminRig) -> None:
     rig.create("t", [1])
-    rig.create("__consumer_offsets", [1])
     assert grow(rig, "t", 1)[0] == LaterCode.INVALID_PARTITIONS
     assert grow(rig, "no", 2) == (3, "The topic no does not exist")
     assert grow(rig, "t", 3, [1])[0] == LaterCode.INVALID_REPLICA_ASSIGNMENT
     assert grow(rig, "t", 2, [1, 2])[0] == LaterCode.INVALID_REPLICA_ASSIGNMENT
     assert grow(rig, "t", 2, [9])[0] == LaterCode.INVALID_REPLICA_ASSIGNMENT
-    assert grow(rig, "__consumer_offsets", 9)[0] == LaterCode.INVALID_PARTITIONS
+    for topic, refusal in FIXED_PARTITIONS.items():
+        rig.create(topic, [1])
+        assert grow(rig, topic, 9) == (LaterCode.INVALID_PARTITIONS, refusal)
     assert rig.assignment("t") == {0: (1,)}
 
 

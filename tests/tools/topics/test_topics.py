@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafka08.admin import FIXED_PARTITIONS
 from tests.fakes.runtime import FakeClock
 from tests.tools.command import Command
 from tests.zk.conftest import chroot, client  # noqa: F401
@@ -112,10 +113,9 @@ def test_alter(tool: TopicsTool) -> None:
         "The number of partitions for a topic can only be increased"
     )
     assert tool.run("--alter", "--topic", "nothing", "--config", "bad") == []
-    create(tool, "__consumer_offsets")
-    assert tool.fail("--alter", "--topic", "__consumer_offsets", "--partitions", "9") == (
-        "The number of partitions for the offsets topic cannot be changed."
-    )
+    for topic, refusal in FIXED_PARTITIONS.items():
+        create(tool, topic)
+        assert tool.fail("--alter", "--topic", topic, "--partitions", "9") == refusal
 
 
 def test_delete(tool: TopicsTool) -> None:
