@@ -11,7 +11,7 @@ from kafka08.common import EARLIEST_TIME, LATEST_TIME, TopicPartition
 from kafka08.errors import NotLeaderForPartitionError
 from kafka08.protocol import schemas
 from kafka08.protocol.requests import encode_request
-from tests.fakes import transactional_log as transactions
+from tests.fakes import transactional_log
 from tests.fakes.cluster import FakeCluster
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -72,8 +72,8 @@ def test_a_time_is_asked_for_in_a_version_that_knows_messages() -> None:
 
 
 def test_the_end_for_readers_of_committed_transactions(cluster: FakeCluster) -> None:
-    transactions.fill(cluster, T1)
+    transactional_log.fill(cluster, T1)
     call = cluster.channel("b0", 9090).call
-    assert log_offsets.ends(call, [T0, T1]).checked() == {T0: 2, T1: transactions.END}
+    assert log_offsets.ends(call, [T0, T1]).checked() == {T0: 2, T1: transactional_log.END}
     found = log_offsets.ends(call, [T0, T1], committed=True).checked()
-    assert found == {T0: 2, T1: transactions.STABLE}
+    assert found == {T0: 2, T1: transactional_log.STABLE}

@@ -9,7 +9,7 @@ from kafka08.common import TopicPartition
 from kafka08.errors import OffsetOutOfRangeError
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.protocol import schemas
-from tests.fakes import transactional_log as transactions
+from tests.fakes import transactional_log
 from tests.fakes.cluster import FakeCluster
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -102,7 +102,7 @@ def test_a_position_that_does_not_advance_grows() -> None:
 
 
 def test_committed_transactions_alone(cluster: FakeCluster) -> None:
-    transactions.fill(cluster, T0)
+    transactional_log.fill(cluster, T0)
     call = cluster.channel("b0", 9090).call
     for size in (1, 100, 1 << 20):
         position = Position(0, size)
@@ -110,5 +110,5 @@ def test_committed_transactions_alone(cluster: FakeCluster) -> None:
         found = []
         while len(data := source.read()):
             found += [(each.offset, each.value) for each in iter_messages(data)]
-        assert found == transactions.COMMITTED
-        assert source.offset == transactions.STABLE
+        assert found == transactional_log.COMMITTED
+        assert source.offset == transactional_log.STABLE

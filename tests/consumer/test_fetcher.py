@@ -11,7 +11,7 @@ from kafka08.consumer.fetcher import ConsumerFetcherManager
 from kafka08.consumer.stream import KafkaStream, PartitionPosition
 from kafka08.errors import MessageSizeTooLargeError
 from kafka08.protocol import schemas
-from tests.fakes import transactional_log as transactions
+from tests.fakes import transactional_log
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 
@@ -270,12 +270,12 @@ def _break_second(rig: FetcherRig, request: Any) -> Any:
 
 def test_committed_transactions_alone_and_the_end_is_before_the_open_one() -> None:
     rig = FetcherRig(isolation_level="read_committed", auto_offset_reset="largest")
-    transactions.fill(rig.cluster, T0)
-    transactions.fill(rig.cluster, T1)
+    transactional_log.fill(rig.cluster, T0)
+    transactional_log.fill(rig.cluster, T1)
     positions = rig.start(p0=0, p1=-1)
     rig.fetch()
-    assert rig.read() == [(0, offset) for offset, _ in transactions.COMMITTED]
-    assert positions[T1].consumed_offset == transactions.STABLE
+    assert rig.read() == [(0, offset) for offset, _ in transactional_log.COMMITTED]
+    assert positions[T1].consumed_offset == transactional_log.STABLE
     for tp in (T0, T1):  # the transaction is committed
         del rig.cluster.stable[tp]
     rig.fetch()

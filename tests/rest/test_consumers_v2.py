@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kafka08.common import TopicPartition
-from tests.fakes import transactional_log as transactions
+from tests.fakes import transactional_log
 from tests.rest.world import BINARY_V2, JSON_V2, V1, V2, RestWorld
 
 ZERO = {"topic": "t", "partition": 0}
@@ -229,7 +229,7 @@ def test_a_read_waits_for_the_bytes_that_were_asked_for(world: RestWorld) -> Non
 @pytest.mark.parametrize("begin", [assigned, subscribed])
 def test_an_instance_may_read_committed_transactions_alone(begin: Any) -> None:
     everything = [0, 1, 2, 3, 6, 8, 10, 11]  # without the markers
-    of_committed = [offset for offset, _ in transactions.COMMITTED]
+    of_committed = [offset for offset, _ in transactional_log.COMMITTED]
     cases = [
         ({}, {}, everything),
         ({}, {"isolation_level": "read_committed"}, of_committed),
@@ -243,7 +243,7 @@ def test_an_instance_may_read_committed_transactions_alone(begin: Any) -> None:
     for settings, fields, expected in cases:
         world = RestWorld(**settings)
         world.topic("t")
-        transactions.fill(world.brokers, TopicPartition("t", 0))
+        transactional_log.fill(world.brokers, TopicPartition("t", 0))
         assert read(world, begin(world, **fields)) == expected
 
 

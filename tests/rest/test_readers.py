@@ -20,7 +20,7 @@ from kafka08.rest.readers import (
     Limits,
     OffsetReader,
 )
-from tests.fakes import transactional_log as transactions
+from tests.fakes import transactional_log
 from tests.fakes.runtime import FakeRuntime
 from tests.rest.world import BROKER, RestWorld
 
@@ -140,12 +140,12 @@ def test_reads_by_offset_of_committed_transactions_alone(key: str) -> None:
     for level in ("read_committed", "read_uncommitted"):
         world = RestWorld(**{key: level})
         world.topic("t")
-        transactions.fill(world.brokers, TP)
+        transactional_log.fill(world.brokers, TP)
         path = "/topics/t/partitions/0/messages?count=100&offset="
         found = [each["offset"] for each in world.call("GET", f"{path}0")[1]]
         if level == "read_committed":
-            assert found == [offset for offset, _ in transactions.COMMITTED]
-            assert world.call("GET", f"{path}{transactions.END}") == (200, [])
+            assert found == [offset for offset, _ in transactional_log.COMMITTED]
+            assert world.call("GET", f"{path}{transactional_log.END}") == (200, [])
         else:
             assert found == [0, 1, 2, 3, 6, 8, 10, 11]
         assert world.brokers.options[-1]["api_versions"] == (level == "read_committed")

@@ -12,7 +12,7 @@ from kafka08.message.sets import encode_set
 from kafka08.protocol import schemas
 from kafka08.spark.errors import UnreachableError, naming
 from kafka08.spark.offsets import LogOffsetReader, behind, resolve
-from tests.fakes import transactional_log as transactions
+from tests.fakes import transactional_log
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.spark.cluster import ONE, T, client_of, cluster_of, put, questions, refused, stamped
@@ -158,13 +158,13 @@ def test_resolve(cluster: FakeCluster) -> None:
 
 def test_readers_of_committed_transactions_have_an_end_of_their_own() -> None:
     cluster = cluster_of({T: b"", OTHER: b""})
-    transactions.fill(cluster, T)
+    transactional_log.fill(cluster, T)
     runtime = FakeRuntime()
     reader = LogOffsetReader(client_of(cluster), retries=0, runtime=runtime, committed=True)
-    assert reader.latest([T, OTHER]) == {T: transactions.STABLE, OTHER: 0}
-    assert reader.ends([T, OTHER]) == {T: transactions.END, OTHER: 0}
+    assert reader.latest([T, OTHER]) == {T: transactional_log.STABLE, OTHER: 0}
+    assert reader.ends([T, OTHER]) == {T: transactional_log.END, OTHER: 0}
     # Offsets of an earlier run that read all are in the log: nothing is lost.
-    for start in (transactions.STABLE + 1, transactions.END):
+    for start in (transactional_log.STABLE + 1, transactional_log.END):
         assert reader.latest_since({T: start}, [T], doubts=0) == {T: start}
-    beyond = transactions.END + 1
-    assert reader.latest_since({T: beyond}, [T], doubts=0) == {T: transactions.STABLE}
+    beyond = transactional_log.END + 1
+    assert reader.latest_since({T: beyond}, [T], doubts=0) == {T: transactional_log.STABLE}

@@ -11,7 +11,7 @@ from kafka08.spark import params
 from kafka08.spark.errors import JobError
 from kafka08.spark.params import SourceParams, endpoints_in, source_params
 from kafka08.spark.planner import Range
-from tests.fakes import transactional_log as transactions
+from tests.fakes import transactional_log
 from tests.spark.cluster import ONE, T, cluster_of, stamped
 
 
@@ -95,16 +95,16 @@ def test_connections_end_with_the_use_of_a_reader(monkeypatch: pytest.MonkeyPatc
 
 def test_isolation(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = cluster_of({T: b""})
-    transactions.fill(cluster, T)
+    transactional_log.fill(cluster, T)
     monkeypatch.setattr(params, "Channel", cluster.channel)
     given = {"bootstrap.servers": f"{ONE.host}:{ONE.port}"}
-    for level, end in (("read_committed", transactions.STABLE), ("", transactions.END)):
+    for level, end in (("read_committed", transactional_log.STABLE), ("", transactional_log.END)):
         source = source_params({**given, "isolation.level": level} if level else given)
         with source.offset_reader() as offsets:
             assert offsets.latest([T]) == {T: end}
         with source.range_reader(0) as ranges:
             found = [m.offset for part in ranges.read(Range(*T, 0, end)) for m in part]
-            assert (len(found) == len(transactions.COMMITTED)) == bool(level)
+            assert (len(found) == len(transactional_log.COMMITTED)) == bool(level)
         assert cluster.options[-1]["api_versions"] == bool(level)
     with pytest.raises(JobError, match=r"isolation\.level has value committed"):
         source_params({**given, "isolation.level": "committed"})

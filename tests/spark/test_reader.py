@@ -19,7 +19,7 @@ from kafka08.spark.errors import (
 )
 from kafka08.spark.planner import Range
 from kafka08.spark.reader import RangeReader
-from tests.fakes import transactional_log as transactions
+from tests.fakes import transactional_log
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.spark.cluster import (
@@ -150,31 +150,31 @@ def committed(cluster: FakeCluster, start: int, end: int, size: int) -> list[int
 @pytest.mark.parametrize("size", [1, 100, 1 << 20])
 def test_gaps_of_markers_and_aborted_transactions_are_passed_over(size: int) -> None:
     cluster = cluster_of({T: b""})
-    transactions.fill(cluster, T)
-    expected = [offset for offset, _ in transactions.COMMITTED]
-    for start in range(transactions.STABLE + 1):
-        found = committed(cluster, start, transactions.STABLE, size)
+    transactional_log.fill(cluster, T)
+    expected = [offset for offset, _ in transactional_log.COMMITTED]
+    for start in range(transactional_log.STABLE + 1):
+        found = committed(cluster, start, transactional_log.STABLE, size)
         assert found == [offset for offset in expected if offset >= start]
-        for end in range(start, transactions.STABLE):
+        for end in range(start, transactional_log.STABLE):
             found = committed(cluster, start, end, size)
             assert found == [offset for offset in expected if start <= offset < end]
 
 
 def test_markers_at_the_end_of_a_log_are_passed_over() -> None:
     """By readers of all transactions too, to which a broker sends them as they are."""
-    cluster = cluster_of({T: b"".join(transactions.STORED[:5])})
+    cluster = cluster_of({T: b"".join(transactional_log.STORED[:5])})
     assert cluster.end(T) == 6
     assert list(reader_of(cluster).read(Range(*T, 4, 6))) == []
 
 
 def test_a_range_in_an_open_transaction_is_an_error_and_no_loss() -> None:
     cluster = cluster_of({T: b""})
-    transactions.fill(cluster, T)
+    transactional_log.fill(cluster, T)
     text = r"t-0 \[0, 12\) cannot be read from 10 on: a transaction that began at 10 is open"
     with pytest.raises(OpenTransactionError, match=text) as caught:
-        committed(cluster, 0, transactions.END, 1 << 20)
+        committed(cluster, 0, transactional_log.END, 1 << 20)
     assert not isinstance(caught.value, DataLossError)
     with pytest.raises(EndedEarlyError, match="the log ends at 12"):
-        committed(cluster, 0, transactions.END + 1, 1 << 20)
+        committed(cluster, 0, transactional_log.END + 1, 1 << 20)
     del cluster.stable[T]
-    assert committed(cluster, 8, transactions.END, 1 << 20) == [10, 11]
+    assert committed(cluster, 8, transactional_log.END, 1 << 20) == [10, 11]

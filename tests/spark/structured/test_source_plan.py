@@ -19,7 +19,7 @@ from kafka08.spark.errors import (
 from kafka08.spark.planner import Range
 from kafka08.spark.structured.source_options import SinceTime
 from kafka08.spark.structured.source_plan import from_json, to_json
-from tests.fakes import transactional_log as transactions
+from tests.fakes import transactional_log
 from tests.fakes.cluster import FakeCluster
 from tests.spark.cluster import T, cluster_of, put, refused, stamped
 from tests.spark.sources import LENIENT, ONE, OPTIONS, filled, planner_of, with_settings
@@ -158,7 +158,7 @@ def test_big_ranges_are_cut(cluster: FakeCluster) -> None:
 @pytest.fixture
 def transactional() -> FakeCluster:
     cluster = cluster_of({T: b""})
-    transactions.fill(cluster, T)
+    transactional_log.fill(cluster, T)
     return cluster
 
 
@@ -169,24 +169,24 @@ def test_a_query_of_committed_transactions_ends_at_the_first_open_one(
     transactional: FakeCluster,
 ) -> None:
     planner = planner_of(transactional, COMMITTED._replace(starting="earliest"))
-    assert planner.bounds() == ({T: 0}, {T: transactions.STABLE})
-    assert planner.latest({T: 0}) == {T: transactions.STABLE}
-    assert planner_of(transactional).latest({T: 0}) == {T: transactions.END}
-    assert planner_of(transactional, COMMITTED).initial() == {T: transactions.STABLE}
+    assert planner.bounds() == ({T: 0}, {T: transactional_log.STABLE})
+    assert planner.latest({T: 0}) == {T: transactional_log.STABLE}
+    assert planner_of(transactional).latest({T: 0}) == {T: transactional_log.END}
+    assert planner_of(transactional, COMMITTED).initial() == {T: transactional_log.STABLE}
     del transactional.stable[T]
-    assert planner.latest({T: transactions.STABLE}) == {T: transactions.END}
+    assert planner.latest({T: transactional_log.STABLE}) == {T: transactional_log.END}
 
 
 def test_an_open_transaction_before_the_offsets_is_no_loss(
     transactional: FakeCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Such as those of a checkpoint of a query that read all."""
-    start = {T: transactions.STABLE + 1}
+    start = {T: transactional_log.STABLE + 1}
     planner = planner_of(transactional, COMMITTED._replace(starting=start))
     assert planner.initial() == start
     assert planner.latest(start) == start
     assert planner.limited(start, start) == start
     assert planner.ranges(start, start) == []
     with pytest.raises(DataLossError):
-        planner.latest({T: transactions.END + 1})
+        planner.latest({T: transactional_log.END + 1})
     assert not caplog.records

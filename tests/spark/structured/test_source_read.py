@@ -19,7 +19,7 @@ from kafka08.spark.errors import (
 )
 from kafka08.spark.planner import Range
 from kafka08.spark.structured.source_options import SourceOptions
-from tests.fakes import transactional_log as transactions
+from tests.fakes import transactional_log
 from tests.fakes.cluster import FakeCluster
 from tests.spark.cluster import T, put
 from tests.spark.sources import LENIENT, ONE, OPTIONS, filled, read
@@ -85,12 +85,12 @@ def test_a_partition_that_is_gone(cluster: FakeCluster, caplog: pytest.LogCaptur
 @pytest.mark.parametrize("size", [1, 1 << 20])
 def test_committed_transactions_alone(cluster: FakeCluster, size: int) -> None:
     put(cluster, T)
-    transactions.fill(cluster, T)
+    transactional_log.fill(cluster, T)
     params = OPTIONS.params._replace(isolation_level=READ_COMMITTED, fetch_bytes=size)
     options = OPTIONS._replace(params=params)
-    found = read(cluster, Range("t", 0, 0, transactions.STABLE), options=options)
+    found = read(cluster, Range("t", 0, 0, transactional_log.STABLE), options=options)
     rows = [row for batch in found for row in batch.select(["offset", "value"]).to_pylist()]
-    assert [tuple(row.values()) for row in rows] == transactions.COMMITTED
+    assert [tuple(row.values()) for row in rows] == transactional_log.COMMITTED
     for lenient in (options, options._replace(settings=LENIENT.settings)):
         with pytest.raises(OpenTransactionError, match="began at 10 is open"):
-            list(read(cluster, Range("t", 0, 0, transactions.END), options=lenient))
+            list(read(cluster, Range("t", 0, 0, transactional_log.END), options=lenient))

@@ -28,7 +28,7 @@ from kafka08.log.segments import integrity
 from kafka08.message.markers import ABORT, COMMIT
 from kafka08.message.sets import encode_set, iter_messages
 from kafka08.settings.broker import BrokerConfig
-from tests.fakes import transactional_log as transactions
+from tests.fakes import transactional_log
 from tests.fakes.runtime import FakeClock
 from tests.log.support import everything, values
 from tests.message.batches import batch, simple
@@ -286,7 +286,7 @@ def transactional(data: Path) -> Path:
     """Also a partition with transactions, of which one is open, in segments of an entry each."""
     path = data / "transactional-0"
     path.mkdir()
-    for entry in transactions.STORED:
+    for entry in transactional_log.STORED:
         base = int.from_bytes(entry[:8], "big")
         (path / f"{base:020d}.log").write_bytes(entry)
         (path / f"{base:020d}.txnindex").touch()
@@ -309,7 +309,7 @@ def test_aborted_messages_are_left_out(transactional: Path, tmp_path: Path, open
     report = tmp_path / "report.json"
     argv = ["--log-dirs", str(transactional), "--open-transactions", open_as]
     assert main([*argv, "--report", str(report)]) == 0
-    expected: list[tuple[int, bytes | None]] = [*transactions.COMMITTED]
+    expected: list[tuple[int, bytes | None]] = [*transactional_log.COMMITTED]
     expected += [(10, b"open")] if open_as == "keep" else []
     assert stored(transactional) == [*expected, (11, b"new")]
     assert not list((transactional / "transactional-0").glob("*.txnindex"))
@@ -345,13 +345,13 @@ def test_an_interrupted_conversion_leaves_out_the_same(
             assert main(argv) == 0
             break
     assert 5 < runs < 100
-    assert stored(transactional) == [*transactions.COMMITTED, (11, b"new")]
+    assert stored(transactional) == [*transactional_log.COMMITTED, (11, b"new")]
 
 
 def test_a_log_that_ends_in_an_aborted_transaction_keeps_its_end(transactional: Path) -> None:
     (transactional / "transactional-0" / f"{11:020d}.log").unlink()
     assert main(["--log-dirs", str(transactional), "--open-transactions", "drop"]) == 0
-    assert stored(transactional) == [*transactions.COMMITTED, (10, b"")]
+    assert stored(transactional) == [*transactional_log.COMMITTED, (10, b"")]
 
 
 def test_aborted_commits_of_offsets_are_left_out(data: Path) -> None:
@@ -364,8 +364,8 @@ def test_aborted_commits_of_offsets_are_left_out(data: Path) -> None:
         fields = {"producer_id": producer, "producer_epoch": 0, "base_sequence": 0}
         return batch([(key, value, 0, [])], base, attributes=0x10, **fields)
 
-    log = [commit(7, 0), commit(8, 1), transactions.marker(8, 2, COMMIT)]
-    log += [transactions.marker(7, 3, ABORT)]
+    log = [commit(7, 0), commit(8, 1), transactional_log.marker(8, 2, COMMIT)]
+    log += [transactional_log.marker(7, 3, ABORT)]
     (path / f"{0:020d}.log").write_bytes(b"".join(log))
     assert main(["--log-dirs", str(data)]) == 0
     found = stored(data, TopicPartition(OFFSETS_TOPIC, 3))
