@@ -1,4 +1,4 @@
-"""Who may use a transactional id: on this broker and on Kafka 3.9.1.
+"""The users that may use a transactional id: on this broker and on Kafka 3.9.1.
 
 Requests byte by byte come from addresses, which rules can tell apart; clients log in.
 """
@@ -161,9 +161,7 @@ def stranger(guarded: Guarded) -> Iterator[Wire]:
         yield wire
 
 
-pytestmark = pytest.mark.scenario("transactions-48")
-
-
+@pytest.mark.scenario("transactions-48")
 def test_the_coordinator_of_an_id(guarded: Guarded, stranger: Wire) -> None:
     for id_ in (DESCRIBED, WRITTEN):
         begun_by_admin(guarded, id_)
@@ -171,6 +169,7 @@ def test_the_coordinator_of_an_id(guarded: Guarded, stranger: Wire) -> None:
     assert found == {NONE: ID_CODE, DESCRIBED: 0, WRITTEN: 0}
 
 
+@pytest.mark.scenario("transactions-48")
 def test_a_producer_of_an_id(guarded: Guarded, stranger: Wire) -> None:
     begun_by_admin(guarded, WRITTEN)
     for version in (0, 1, 2, 3, 4):
@@ -180,6 +179,7 @@ def test_a_producer_of_an_id(guarded: Guarded, stranger: Wire) -> None:
     assert ask(stranger, InitProducerIdRequest(None, TIMEOUT_MS), 1).error == 0
 
 
+@pytest.mark.scenario("transactions-48")
 def test_partitions_of_a_transaction(guarded: Guarded, stranger: Wire) -> None:
     for version in (0, 2, 3):
         for id_ in (NONE, DESCRIBED):
@@ -198,6 +198,7 @@ def test_partitions_of_a_transaction(guarded: Guarded, stranger: Wire) -> None:
     assert ask(stranger, of_brokers, 4).error == CLUSTER_CODE
 
 
+@pytest.mark.scenario("transactions-48")
 def test_offsets_and_the_end_of_a_transaction(guarded: Guarded, stranger: Wire) -> None:
     def add_group(id_: str, made: Ids, group: str, version: int) -> int:
         return int(ask(stranger, t.AddOffsetsToTxnRequest(id_, *made, group), version).error)
@@ -227,6 +228,7 @@ def test_offsets_and_the_end_of_a_transaction(guarded: Guarded, stranger: Wire) 
         assert end(stranger, WRITTEN, made, commit=True, version=version) == 0
 
 
+@pytest.mark.scenario("transactions-48")
 def test_batches_of_a_transaction(guarded: Guarded, stranger: Wire) -> None:
     with From(guarded.port, ADMIN) as admin:
         for id_ in (NONE, DESCRIBED):
@@ -244,6 +246,7 @@ def test_batches_of_a_transaction(guarded: Guarded, stranger: Wire) -> None:
         assert produce(stranger, OPEN, data, WRITTEN) == 0
 
 
+@pytest.mark.scenario("transactions-48")
 def test_markers_are_for_brokers(guarded: Guarded, stranger: Wire) -> None:
     made = begun_by_admin(guarded, WRITTEN)
     for version in (0, 1):
@@ -256,6 +259,7 @@ def test_markers_are_for_brokers(guarded: Guarded, stranger: Wire) -> None:
             assert [by_topic(each.topics) for each in answer.markers] == [{OPEN: 0}]
 
 
+@pytest.mark.scenario("transactions-48")
 def test_what_is_shown_of_transactions(guarded: Guarded, stranger: Wire) -> None:
     with From(guarded.port, ADMIN) as admin:
         for id_ in (NONE, DESCRIBED):
@@ -277,6 +281,7 @@ def test_what_is_shown_of_transactions(guarded: Guarded, stranger: Wire) -> None
     assert codes == {OPEN: TOPIC_CODE, READABLE: 0, CLOSED: TOPIC_CODE}
 
 
+@pytest.mark.scenario("transactions-48")
 def test_clients_are_refused_by_name(guarded: Guarded) -> None:
     """One whose right ends may not end its transaction, which then ends by its timeout."""
     from confluent_kafka import Producer
@@ -315,6 +320,7 @@ def test_clients_are_refused_by_name(guarded: Guarded) -> None:
     assert told == [None]
 
 
+@pytest.mark.scenario("transactions-48")
 def test_both_tools_know_the_resource(guarded: Guarded) -> None:
     """Against this broker, too."""
     id_ = unique("id")

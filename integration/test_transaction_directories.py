@@ -60,7 +60,7 @@ class Hands:
 
 
 class Scene:
-    """What producers have done, and what readers are to see of it, by partition."""
+    """The work of producers, and what readers are to see of it, by partition."""
 
     def __init__(self, address: str, tools: Tools) -> None:
         self.address = address
@@ -167,7 +167,7 @@ def complaints(kind: str, log: str) -> list[str]:
 
 
 def loaded(kind: str) -> str:
-    """What Kafka logs when it takes a partition's producers from a snapshot."""
+    """The line that Kafka logs when it takes a partition's producers from a snapshot."""
     return f"partition={TOPIC}-0] Loading producer state from snapshot" if kind == "modern" else ""
 
 

@@ -1,6 +1,6 @@
 """Transactions of KafkaProducer, each scene on this broker and on Kafka 3.9.1.
 
-What it wrote is read by an unmodified client, and by the consumer of kafka08.
+An unmodified client reads what it wrote, and the consumer of kafka08 does.
 """
 
 from __future__ import annotations

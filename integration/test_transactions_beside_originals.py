@@ -79,7 +79,7 @@ def test_none_begins(pair: Pair) -> None:
 @pytest.mark.scenario("transactions-50")
 @pytest.mark.original
 def test_an_open_one_ends(pair: Pair) -> None:
-    """Its partitions are ours. What the original stores or leads does not come into it."""
+    """Its partitions are ours. It includes none that the original stores or leads."""
     pair.ours.create_topic(OURS)
     with pair.ours.wire() as wire:
         made, other = begun(wire, "id"), begun(wire, "other", 20_000)

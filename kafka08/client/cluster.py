@@ -28,7 +28,7 @@ from kafka08.runtime import Lock, Runtime, ThreadRuntime
 
 logger = logging.getLogger("kafka.client.ClientUtils$")
 
-# What a coordinator is asked for by: the name of a group, or a transactional id.
+# The kinds of keys that a coordinator is asked for by: the name of a group, or a transactional id.
 GROUP, TRANSACTION = 0, 1
 
 Endpoint = tuple[str, int]

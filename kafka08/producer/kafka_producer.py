@@ -114,7 +114,7 @@ class KafkaProducer(Closing):
         self._partitioner = partitioner
         self._partition_on_raw_key = partition_on_raw_key
         self._closed: type[ProducerClosedError] | None = None
-        # What send raises: asked for each record, so one value stands for all reasons.
+        # The error that send raises: asked for each record, so one value stands for all reasons.
         self._refusal: Refusal | None = None
         self._max_record = min(config.max_request_size, config.buffer_memory)
         self._timed = config.api_versions_request

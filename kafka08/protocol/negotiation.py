@@ -30,9 +30,9 @@ from kafka08.protocol.types import Schema, Struct
 _ASKED_IN = 0
 # The first versions with message format 2, and with the times of messages.
 _NEEDED = ((ProduceRequest, 3), (FetchRequest, 4), (ListOffsetsRequest, 1))
-# What idempotent and transactional producers send, if a broker serves it: the first versions in
-# which a producer goes on after an error and offsets name a group's member, and the last ones that
-# are for clients.
+# The requests of idempotent and transactional producers, if a broker serves them: the first
+# versions in which a producer goes on after an error and offsets name a group's member, and the
+# last ones that are for clients.
 _TRANSACTIONS: dict[Schema, tuple[int, int]] = {
     InitProducerIdRequest: (3, 4),
     AddPartitionsToTxnRequest: (0, 3),

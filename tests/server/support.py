@@ -155,6 +155,7 @@ class Rig:
         # Leader and isr by partition, as ZooKeeper has them, and how often they were asked for.
         self.stored_states: dict[TopicPartition, tuple[int, tuple[int, ...]]] = {}
         self.asked_states = 0
+        self.originals: set[int] = set()  # the brokers of 0.8.2.2
         self.fetchers = Fetchers()
         self.controller = SimpleNamespace(controlled_shutdown=lambda broker_id: [])
         self.logs = LogManager(self.config, clock=self.clock, topic_configs={})
@@ -172,7 +173,13 @@ class Rig:
         view = View(
             config, runtime, zk, cache, logs.logs, lambda later: None, runtime, self.mutations
         )
-        view.rig, view.originals = self, None
+        view.rig = self
+        view.originals = SimpleNamespace(
+            are_registered=lambda: bool(self.originals),
+            can_store_later=self.originals.isdisjoint,
+            cluster_id=lambda: None,
+            administrator=lambda: -1,
+        )
         self.creator = view.creator
         groups = ConsumerGroups(config, runtime, zk, storage.replicas, view)
         self.groups, self.offsets, self.members = groups.coordinator, groups.offsets, groups.members

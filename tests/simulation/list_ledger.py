@@ -73,8 +73,8 @@ class ListLedger:
         self._keys: dict[int, list[bytes]] = {}
 
     def begin(self, writer: str, lists: Iterable[int], *, commits: bool) -> Transaction:
-        """The next transaction of a writer, with an element for each of these lists. What is to be
-        aborted has the keys of elements that stay: compaction must not take those away."""
+        """The next transaction of a writer, with an element for each of these lists. One that is to
+        be aborted has the keys of elements that stay: compaction must not take those away."""
         elements = []
         for number, list_ in enumerate(lists, len(self._of)):
             keys = self._keys.setdefault(list_, [b"%d" % number])

@@ -1,4 +1,4 @@
-"""What the batches of a log say about transactions, found without the code that is tested."""
+"""The transactions of a log by its batches, found without the code that is tested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a leader has shown as stable stays so: no later one has a transaction open below it."""
+"""Offsets that a leader has shown as stable stay so: none has a transaction open below later."""
 
 from __future__ import annotations
 

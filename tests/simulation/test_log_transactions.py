@@ -1,4 +1,4 @@
-"""What batches say about transactions."""
+"""Batches say which transactions there are."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def read_request(topic: str, partition: int, position: int, epoch: int) -> Fetch
 
 
 def committed_in(answer: FetchPartitionResponse, position: int) -> Committed:
-    """What a reader of committed transactions takes of an answer, from ``position`` on."""
+    """The messages in an answer for a reader of committed transactions, from ``position`` on."""
     stable = answer.last_stable_offset
     assert stable <= answer.high_watermark, f"{stable} is above {answer.high_watermark}"
     data = cast(memoryview, answer.message_set)

@@ -98,7 +98,7 @@ class Client(ABC):
 
 
 class LibrdkafkaClient(Client):
-    """Through confluent-kafka. What it logs is beside the history."""
+    """Through confluent-kafka. Its logs are beside the history."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -185,7 +185,7 @@ class LibrdkafkaClient(Client):
         return self._taken
 
     def _moved(self, consumer: object, partitions: object) -> None:
-        """What was taken and not yet committed may be another member's now."""
+        """Messages that were taken and not committed yet may be another member's now."""
         self._taken = []
 
     def rewind(self) -> None:

@@ -253,7 +253,7 @@ class LibrdkafkaReader(Task):
 
 
 def note(history: History, what: str, who: str, topic: str, taken: Sequence[Taken]) -> None:
-    """What a reader was shown, by partition."""
+    """The messages that a reader was shown, by partition."""
     for partition in sorted({each.partition for each in taken}):
         pairs = []
         for each in taken:
@@ -324,8 +324,8 @@ class TransactionalLoad:
         return kind(id_, self._bootstrap, self._directory, group, topic)
 
     def finish(self, patience_s: float) -> Iterator[str]:
-        """End everything, and have all of it read by each kind of reader. What does not come to
-        its end in time."""
+        """End everything, and have all of it read by each kind of reader. Yields a line for
+        all that does not come to its end in time."""
         yield from self._end(self._writers, patience_s)
         yield from self._until("every order has its parcel", self._is_converted, patience_s)
         yield from self._end(self._converters, patience_s)

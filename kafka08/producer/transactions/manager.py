@@ -56,11 +56,11 @@ logger = logging.getLogger("org.apache.kafka.clients.producer.internals.Transact
 Refusal = Callable[[], KafkaError]
 """Makes the error with which ``send`` refuses records."""
 
-# What coordinators answer to an abort where the request that failed was the first one, or where
+# Answers of coordinators to an abort where the request that failed was the first one, or where
 # they have forgotten the transactional id.
 _NOTHING_TO_ABORT = (InvalidTxnStateError, InvalidProducerIdMappingError)
 _OPEN = (IN_TRANSACTION, COMMITTING, ABORTING, ABORTABLE_ERROR)
-# What to do first, where a record or a call is refused in a state.
+# The call to make first, where a record or a call is refused in a state.
 _ADVICE = {
     UNINITIALIZED: "call init_transactions first",
     INITIALIZING: "call init_transactions until it succeeds",
@@ -188,7 +188,7 @@ class TransactionManager(IdempotentRequests):
         return self.state in (IN_TRANSACTION, ABORTABLE_ERROR)
 
     def failure(self) -> KafkaError:
-        """What calls raise after an error."""
+        """The error that calls raise after an error."""
         error = self._error
         if isinstance(error, ProducerFencedError):
             return ProducerFencedError(str(error))

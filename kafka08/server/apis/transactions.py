@@ -48,13 +48,13 @@ class StoresTransactions:
     """Which partitions a transaction may include: not those with a replica on a broker of 0.8.2.2,
     which takes neither its batches nor its markers."""
 
-    def __init__(self, cache: MetadataCache, originals: Originals | None = None) -> None:
+    def __init__(self, cache: MetadataCache, originals: Originals) -> None:
         self.cache = cache
         self._originals = originals
 
     def check(self, key: TopicPartition) -> int:
         """The wire code."""
-        if self._originals is None or self._originals.can_store_later(self.cache.replicas_of(*key)):
+        if self._originals.can_store_later(self.cache.replicas_of(*key)):
             return NO_ERROR
         return UnsupportedForMessageFormatError.code
 
@@ -64,10 +64,7 @@ class InitProducerIdApi:
     last_version = 4
 
     def __init__(
-        self,
-        ids: ProducerIds,
-        coordinator: TransactionCoordinator,
-        originals: Originals | None = None,
+        self, ids: ProducerIds, coordinator: TransactionCoordinator, originals: Originals
     ) -> None:
         self._ids = ids
         self._coordinator = coordinator
@@ -90,7 +87,7 @@ class InitProducerIdApi:
         expected = Producer(request.producer_id, request.producer_epoch)
         if not id_ or (expected.id < 0) != (expected.epoch < 0):
             return self.failure(header, request, LaterCode.INVALID_REQUEST)
-        if self._originals is not None and self._originals.are_registered():
+        if self._originals.are_registered():
             logger.warning(
                 "No transactions for %s while a broker of 0.8.2.2 is registered, which cannot "
                 "store them",

@@ -19,7 +19,7 @@ ONE = TopicPartition("one", 0)
 
 
 class Coordinated:
-    """What brokers know of one transactional id, and of the producers of each partition.
+    """The knowledge of brokers about one transactional id, and of the producers of each partition.
 
     ``codes``: by class of request, the codes that the next ones get, 0 for the usual answer.
     ``ends`` of transactions: (committed, the partitions with their values, offsets).

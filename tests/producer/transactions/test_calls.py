@@ -1,4 +1,4 @@
-"""What users call: blocks, closing, calls in callbacks."""
+"""The calls of users: blocks, closing, calls in callbacks."""
 
 from __future__ import annotations
 

@@ -31,14 +31,14 @@ class Scene:
 
     def __init__(self, *codes: int) -> None:
         self.cluster = FakeCluster(BROKERS)
-        self.cluster.script = self._answer
+        self.cluster.script = self.answer
         self.runtime = FakeRuntime()
         self.codes = list(codes)
         self.coordinator = BROKERS[1]
         client = ClusterClient([("b0", 9090)], runtime=self.runtime, channel=self.cluster.channel)
         self.coordinators = Coordinators(client, self.runtime, 0.1)
 
-    def _answer(self, port: int, request: object) -> object:
+    def answer(self, port: int, request: object) -> object:
         if isinstance(request, s.ConsumerMetadataRequest):
             return s.ConsumerMetadataResponse(0, *self.coordinator)
         if isinstance(request, t.EndTxnRequest):
@@ -99,7 +99,7 @@ def test_the_error_of_one_of_many_partitions() -> None:
     entries = [t.TxnPartitionError(*each) for each in errors]
     answer = t.AddPartitionsToTxnResponse(0, topics=[t.TxnTopicErrors("t", entries)])
     scene.cluster.script = lambda port, request: (
-        answer if isinstance(request, t.AddPartitionsToTxnRequest) else scene._answer(port, request)
+        answer if isinstance(request, t.AddPartitionsToTxnRequest) else scene.answer(port, request)
     )
     with pytest.raises(TopicAuthorizationError, match=r"\[t,1\]"):
         scene.coordinators.call(KEY, t.AddPartitionsToTxnRequest("id"), 1)

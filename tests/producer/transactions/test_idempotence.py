@@ -188,7 +188,7 @@ def test_one_request_of_a_partition_is_in_flight() -> None:
 
 
 def test_a_lost_batch_and_others_fill_a_request_no_further_than_it_may() -> None:
-    """What must go as one waits for a request with room for all of it."""
+    """A set that must go as one waits for a request with room for all of it."""
     driver = idempotent(
         batch_size=100, max_request_size=250, max_in_flight_requests_per_connection=1
     )

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from kafka08.protocol.later_schemas import InitProducerIdRequest, InitProducerIdResponse
-from kafka08.server.apis.transactions import InitProducerIdApi
 from tests.server.apis.test_coordinated_groups import ask
-from tests.server.support import Rig
+from tests.server.support import PEER, Rig
 
 
 def test_each_request_gets_another_id(tmp_path: Path) -> None:
@@ -26,9 +24,7 @@ def test_no_transactions_while_an_original_is_registered(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig = Rig(tmp_path, later=True)
-    api = next(each for each in rig.handlers if each.key == 22)
-    assert isinstance(api, InitProducerIdApi)
-    api._originals = SimpleNamespace(are_registered=lambda: True)  # type: ignore[assignment]
+    rig.originals.add(PEER)
     for version in range(5):
         answer = ask(rig, InitProducerIdRequest("mine", 60_000), version)
         assert (answer.error, answer.producer_id, answer.producer_epoch) == (43, -1, -1)

@@ -137,7 +137,7 @@ def test_a_replaced_coordinator_that_does_not_know_it_takes_nothing(led: Rig) ->
 
 @pytest.mark.scenario("modern-41")
 def test_groups_are_not_stored_while_an_original_broker_might_read_them(led: Rig) -> None:
-    led.offsets.stores_groups = False
+    led.originals.add(PEER)
     answer = stable(led)
     led.members.leave("g", [MemberId(answer.member_id)])
     assert records(led) == []

@@ -10,11 +10,9 @@ import pytest
 from kafka08.common import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kafka08.errors import LaterCode
 from kafka08.protocol import transaction_schemas as t
-from kafka08.server.cluster_view.originals import Originals
 from kafka08.server.transactions.coordinator import Producer
 from tests.server.support import PEER, partition_state
 from tests.server.transactions.support import TransactionRig
-from zk.znodes import BrokerRegistration
 
 CONCURRENT = LaterCode.CONCURRENT_TRANSACTIONS
 FENCED = LaterCode.PRODUCER_FENCED
@@ -159,12 +157,8 @@ def test_one_partition_that_does_not_exist_refuses_all(rig: TransactionRig) -> N
 @pytest.mark.scenario("transactions-50")
 def test_a_replica_on_an_original_refuses_all(rig: TransactionRig) -> None:
     """Such a partition would take neither batches nor the marker."""
-    originals = Originals(rig.zk, rig.config.broker_id, lambda later: None)
-    originals.registered({PEER: BrokerRegistration("host", 9092)})
-    for api in rig.handlers:
-        if api.key in (24, 25):
-            api._stores._originals = originals  # type: ignore[attr-defined]
     producer = rig.begin()
+    rig.originals.add(PEER)
     rig.know(*(partition_state("t", number, replicas=[1, PEER]) for number in (1, 2)))
     topics = [t.TxnTopic("t", [0, 1])]
     answer = rig.ask(t.AddPartitionsToTxnRequest("id", *producer, topics), 3)
