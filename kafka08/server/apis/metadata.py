@@ -57,10 +57,9 @@ class MetadataApi:
         runtime: Runtime,
         cache: MetadataCache,
         creator: TopicCreator,
-        originals: Originals | None,
+        originals: Originals,
         reachable: Reachable,
     ) -> None:
-        """``originals`` is needed for versions from 1 on."""
         self._reachable = reachable
         self._runtime = runtime
         self._cache = cache
@@ -105,7 +104,7 @@ class MetadataApi:
         if header.api_version and not brokers:
             raise ConnectionClosed("no broker is known that the client can reach")
         later: tuple[()] | tuple[int, str | None, int] = ()
-        if header.api_version and self._originals is not None:
+        if header.api_version:
             later = (0, self._originals.cluster_id(), self._originals.administrator())
         if not (header.client_id or "").startswith(_LIBRDKAFKA):
             return MetadataResponse(brokers, topics, *later)

@@ -59,7 +59,7 @@ class GroupRequests:
         runtime: Runtime,
         coordinator: GroupCoordinator,
         offsets: OffsetManager,
-        originals: Originals | None = None,
+        originals: Originals,
     ) -> None:
         self._originals = originals
         self.coordinator = coordinator
@@ -154,8 +154,7 @@ class GroupRequests:
 
     def _look_for_originals(self) -> None:
         """Store groups only without brokers of 0.8.2.2, which cannot read them."""
-        if self._originals is not None:
-            self.offsets.store_groups_if(not self._originals.are_registered())
+        self.offsets.store_groups_if(not self._originals.are_registered())
 
     def _settle(self) -> None:
         """After a change: store the rest, and have the timers look at earlier deadlines."""

@@ -312,7 +312,7 @@ def test_a_leader_that_the_senders_listener_does_not_lead_to(rig: Rig) -> None:
             return {ME: Broker(ME, "me", 9093)}
 
     only_me: Any = OnlyMe()
-    api = MetadataApi(rig.runtime, rig.cache, rig.creator, None, only_me)
+    api = MetadataApi(rig.runtime, rig.cache, rig.creator, rig.rooms[1].originals, only_me)
     rig.know(
         partition_state("t", 0, leader=PEER, replicas=[PEER, ME]),
         partition_state("t", 1, replicas=[ME, PEER]),
