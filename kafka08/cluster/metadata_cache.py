@@ -86,6 +86,11 @@ class MetadataCache:
         state = self._topics.get(topic, {}).get(partition)
         return [] if state is None else state.replicas
 
+    def isr_of(self, topic: str, partition: int) -> list[int]:
+        """Those of them that were in sync when the controller last announced it."""
+        state = self._topics.get(topic, {}).get(partition)
+        return [] if state is None else state.isr
+
     def topic_metadata(
         self, topic: str, brokers: Mapping[int, Broker] | None = None, *, later: bool = False
     ) -> TopicMetadata:

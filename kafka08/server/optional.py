@@ -20,7 +20,7 @@ from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
 
 if TYPE_CHECKING:
-    from kafka08.log.cleaning.cleaner import CleanUntil, LogCleaner
+    from kafka08.log.cleaning.cleaner import LogCleaner, ReachOf
     from kafka08.server.access.authorization import Authorization
     from kafka08.server.access.logins import LoginSettings
     from kafka08.server.storage.cleaner_tasks import CleanerTasks
@@ -59,13 +59,13 @@ def cleaner_tasks(
     config: BrokerConfig,
     runtime: Runtime,
     cleaner: LogCleaner | None,
-    clean_until: CleanUntil,
+    reach_of: ReachOf,
     disk_failed: Callable[[Iterable[DiskFailure]], None],
 ) -> CleanerTasks | None:
     if cleaner is None:
         return None
     module = import_module("kafka08.server.storage.cleaner_tasks")
-    made: CleanerTasks = module.CleanerTasks(config, runtime, cleaner, clean_until, disk_failed)
+    made: CleanerTasks = module.CleanerTasks(config, runtime, cleaner, reach_of, disk_failed)
     return made
 
 

@@ -30,6 +30,7 @@ from kafka08.errors import MessageSetSizeTooLargeError, OffsetOutOfRangeError
 from kafka08.log import manager as manager_module
 from kafka08.log.cleaning import compaction
 from kafka08.log.cleaning.cleaner_job import Job
+from kafka08.log.cleaning.reach import Reach
 from kafka08.log.cleaning.throttler import Throttler
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
@@ -765,7 +766,8 @@ class Driver:
         if log is None or cleaner is None:
             return
         until = self.rng.randint(log.log_start_offset, log.log_end_offset)
-        found = cleaner.grab_filthiest_log(lambda _: until)
+        reach = Reach(until, is_everywhere=self.rng.random() < 0.5)
+        found = cleaner.grab_filthiest_log(lambda _: reach)
         if found is None:
             return
         expected = self.expected[key]

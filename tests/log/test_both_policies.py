@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.log.cleaning.support import (
     keys,
     no_bound,
     put_keys,
+    up_to,
 )
 
 POLICIES = ["compact,delete", "delete,compact", " Compact , Delete "]
@@ -157,7 +159,7 @@ def test_segments_under_cleaning_stay_until_it_ends(tmp_path: Path) -> None:
         return SlowCompaction(job)
 
     rig.cleaner._start = start
-    found = rig.cleaner.grab_filthiest_log(lambda key: no_bound(key) if key == KEY else 0)
+    found = rig.cleaner.grab_filthiest_log(lambda key: up_to(sys.maxsize if key == KEY else 0))
     assert found is not None
     steps = rig.cleaner.clean(found)
     next(steps)()

@@ -19,6 +19,7 @@ from tests.log.cleaning.support import (
     keys,
     no_bound,
     put_keys,
+    up_to,
 )
 from tests.log.support import writable
 from tests.message.batches import batch
@@ -113,10 +114,10 @@ def test_an_overdue_log_comes_first(tmp_path: Path, clock: FakeClock) -> None:
     log = log_with(tmp_path, clock, max_compaction_lag_ms=HOUR)
     cleaner = cleaner_of(log, clock)
     written(log, clock, "aab")
-    assert not cleaner.to_clean(log, 100).is_overdue
+    assert not cleaner.to_clean(log, up_to(100)).is_overdue
     clock.now_ms += HOUR + 1
-    assert cleaner.to_clean(log, 100).is_overdue
-    assert not cleaner.to_clean(log, 0).is_overdue  # nothing of it may be cleaned yet
+    assert cleaner.to_clean(log, up_to(100)).is_overdue
+    assert not cleaner.to_clean(log, up_to(0)).is_overdue  # nothing of it may be cleaned yet
 
 
 @pytest.mark.parametrize(

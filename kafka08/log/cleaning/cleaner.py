@@ -6,9 +6,11 @@ deleted or no longer compacted. Each finished group of segments is swapped into 
 Each data directory records how far its logs are clean in cleaner-offset-checkpoint, in the
 original's format.
 
-A log is cleaned up to a segment base that is on disk and not above ``clean_until``. The caller
-sets that bound to committed offsets, so that a truncation cannot remove a message that has
-superseded another.
+A log is cleaned up to a segment base that is on disk and not above its ``Reach``. The caller sets
+that bound to committed offsets, so that a truncation cannot remove a message that has superseded
+another. The caller also says whether all replicas have those messages. While one is away, the
+tombstones and the markers of transactions stay, however old they are: a replica that returns has
+what they delete or end, and must still meet them (ADR 65).
 
 Like Log, this belongs to one thread and never switches greenlets; ``clean`` yields the waits and
 blocking calls. Only ``truncated`` may be called on any thread. Does not know tasks or replicas.
@@ -41,6 +43,7 @@ from kafka08.log.cleaning.cleaner_job import (
     remove_cleaned,
 )
 from kafka08.log.cleaning.key_map import max_entries
+from kafka08.log.cleaning.reach import Reach
 from kafka08.log.cleaning.throttler import SharedTime
 from kafka08.log.directory import CLEANER_CHECKPOINT_FILE, sync_directory
 from kafka08.log.disk import DiskFailure, tried
@@ -92,13 +95,14 @@ class Compaction(Protocol):
 
 
 Start = Callable[[Job], Compaction]
-CleanUntil = Callable[[TopicPartition], int]
+ReachOf = Callable[[TopicPartition], Reach]
 
 
 class LogToClean(NamedTuple):
     """A log that may be cleaned from ``first_dirty_offset`` to ``end_offset`` (segment bases).
 
-    ``is_overdue``: messages may wait for longer than max.compaction.lag.ms.
+    ``is_overdue``: messages may wait for longer than max.compaction.lag.ms. ``keeps_tombstones``:
+    all of them, as a replica may not have them.
     """
 
     topic_partition: TopicPartition
@@ -107,7 +111,8 @@ class LogToClean(NamedTuple):
     end_offset: int
     clean_bytes: int
     dirty_bytes: int
-    is_overdue: bool = False
+    is_overdue: bool
+    keeps_tombstones: bool
 
     @property
     def cleanable_ratio(self) -> float:
@@ -266,14 +271,11 @@ class LogCleaner:
 
     # Selection
 
-    def grab_filthiest_log(self, clean_until: CleanUntil) -> LogToClean | None:
-        """The log to clean next, marked as in progress; None if no log is dirty enough.
-
-        ``clean_until`` gives the offset up to which a partition may be cleaned (see the module).
-        """
+    def grab_filthiest_log(self, reach_of: ReachOf) -> LogToClean | None:
+        """The log to clean next, marked as in progress; None if no log is dirty enough."""
         now = self._clock.millis()
         cleanable = [
-            self.to_clean(log, clean_until(key))
+            self.to_clean(log, reach_of(key))
             for key, log in list(self._logs.items())
             if log.config.compact
             and self.state(key) is State.IDLE
@@ -292,13 +294,13 @@ class LogCleaner:
         self._enter(filthiest.topic_partition, State.IN_PROGRESS)
         return filthiest
 
-    def to_clean(self, log: Log, clean_until: int) -> LogToClean:
+    def to_clean(self, log: Log, reach: Reach) -> LogToClean:
         key = log.topic_partition
         segments = log.segments
         bases = [segment.base_offset for segment in segments]
         first = self._first_dirty(log, bases)
         # A segment may be cleaned if all of it, up to the next one's base, is below the bound.
-        known = bisect_right(bases, min(clean_until, log.log_end_offset)) - 1
+        known = bisect_right(bases, min(reach.until, log.log_end_offset)) - 1
         dirty = [s for s in segments[: max(known, 0)] if s.base_offset >= first]
         try:
             dirty, is_overdue = _by_age(dirty, log.config, self._clock.millis())
@@ -307,7 +309,8 @@ class LogCleaner:
             dirty, is_overdue = [], False
         end = bases[bisect_right(bases, dirty[-1].base_offset)] if dirty else first
         clean = sum([s.size for s in segments if s.base_offset < first])
-        return LogToClean(key, log, first, end, clean, sum([s.size for s in dirty]), is_overdue)
+        size = sum([s.size for s in dirty])
+        return LogToClean(key, log, first, end, clean, size, is_overdue, not reach.is_everywhere)
 
     def _first_dirty(self, log: Log, bases: list[int]) -> int:
         """The checkpoint, if it is valid for the log, moved down to a segment base."""
@@ -332,6 +335,8 @@ class LogCleaner:
             retention_ms, began = log.config.delete_retention_ms, self._clock.millis()
             known = cleanings.read(log.directory, self.checkpoint(log), began)
             below = cleanings.tombstones_below(known, retention_ms, began)
+            if found.keeps_tombstones:
+                below = 0
             first = found.first_dirty_offset
             while is_valid() and first < found.end_offset:
                 first = yield from self._pass(found, first, below, thread, is_valid)

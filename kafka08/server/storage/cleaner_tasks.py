@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from kafka08.errors import KafkaError
-from kafka08.log.cleaning.cleaner import CleanUntil, LogCleaner, LogToClean, Wish, logger
+from kafka08.log.cleaning.cleaner import LogCleaner, LogToClean, ReachOf, Wish, logger
 from kafka08.log.disk import DiskFailure
 from kafka08.runtime import Loop, Runtime
 from kafka08.settings.broker import BrokerConfig
@@ -19,20 +19,20 @@ _LEAST_BACKOFF_SECONDS = 0.1
 
 
 class CleanerTasks:
-    """log.cleaner.threads loops over one LogCleaner; ``clean_until`` is for its choice of a log."""
+    """log.cleaner.threads loops over one LogCleaner; ``reach_of`` is for its choice of a log."""
 
     def __init__(
         self,
         config: BrokerConfig,
         runtime: Runtime,
         cleaner: LogCleaner,
-        clean_until: CleanUntil,
+        reach_of: ReachOf,
         disk_failed: Callable[[Iterable[DiskFailure]], None],
     ) -> None:
         self._backoff = max(config.log_cleaner_backoff_ms / 1000, _LEAST_BACKOFF_SECONDS)
         self._runtime = runtime
         self._cleaner = cleaner
-        self._clean_until = clean_until
+        self._reach_of = reach_of
         self._disk_failed = disk_failed
         self._loops = [
             Loop(runtime, f"kafka-log-cleaner-thread-{number}", partial(self._work, number))
@@ -53,7 +53,7 @@ class CleanerTasks:
             loop.stop()
 
     def _work(self, number: int) -> None:
-        found = self._cleaner.grab_filthiest_log(self._clean_until)
+        found = self._cleaner.grab_filthiest_log(self._reach_of)
         if found is None:
             self._loops[number].stopping.wait(self._backoff)
         else:

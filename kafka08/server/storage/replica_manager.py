@@ -101,11 +101,6 @@ class ReplicaManager:
                 f"Partition {topic_partition} doesn't exist on {self.broker_id}"
             ) from None
 
-    def stable(self, topic_partition: TopicPartition) -> int:
-        """The last stable offset; 0 for a partition without a role here."""
-        partition = self.partitions.get(topic_partition)
-        return 0 if partition is None else partition.last_stable_offset
-
     def led_until(self, topic_partition: TopicPartition) -> int:
         """The high watermark of a partition led here; 0 for others."""
         partition = self.partitions.get(topic_partition)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from kafka08.cluster.metadata_cache import MetadataCache
+from kafka08.common import TopicPartition
+from kafka08.log.cleaning.reach import Reach
 from kafka08.log.manager import LogManager
 from kafka08.runtime import Runtime, Scheduler
 from kafka08.server import optional
@@ -69,6 +71,17 @@ class Storage(Room):
             DescribeLogDirsApi(self.logs),
         ]
 
+    def reach(self, key: TopicPartition) -> Reach:
+        """How far the log of a partition may be cleaned. A follower knows the isr that the controller
+        announced."""
+        partition = self.replicas.partitions.get(key)
+        if partition is None:
+            return Reach(0, is_everywhere=False)
+        replicas = self._cache.replicas_of(*key)
+        isr = partition.isr if partition.is_leader else self._cache.isr_of(*key)
+        is_everywhere = bool(replicas) and set(replicas) <= set(isr)
+        return Reach(partition.last_stable_offset, is_everywhere)
+
     def schedule(self, scheduler: Scheduler) -> None:
         replicas = self.replicas
         scheduler.every("counts", _COUNTS_MS, lambda: replicas.counts.keep(replicas.partitions))
@@ -79,7 +92,7 @@ class Storage(Room):
         maintenance = self._maintenance
         yield Part("log tasks", partial(maintenance.start, scheduler), maintenance.stop)
         cleaning = optional.cleaner_tasks(
-            config, runtime, self.logs.cleaner, replicas.stable, replicas.disk_failed
+            config, runtime, self.logs.cleaner, self.reach, replicas.disk_failed
         )
         if cleaning is not None:
             yield Part("the log cleaner", cleaning.start, cleaning.stop)

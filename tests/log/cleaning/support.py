@@ -11,6 +11,7 @@ from kafka08.common import TopicPartition
 from kafka08.log.cleaning.cleaner import LogCleaner
 from kafka08.log.cleaning.cleaner_job import Job
 from kafka08.log.cleaning.compaction import events
+from kafka08.log.cleaning.reach import Reach
 from kafka08.log.cleaning.throttler import Throttler
 from kafka08.log.log import Log
 from kafka08.message.sets import encode_set, iter_messages
@@ -90,13 +91,20 @@ def drive(steps: Any) -> list[float]:
         return waits
 
 
-def no_bound(key: TopicPartition) -> int:
+def no_bound(key: TopicPartition) -> Reach:
     """All of a log may be cleaned."""
-    return sys.maxsize
+    return up_to(sys.maxsize)
 
 
-def clean_once(cleaner: LogCleaner, until: int = sys.maxsize) -> bool:
-    found = cleaner.grab_filthiest_log(lambda key: until)
+def up_to(offset: int) -> Reach:
+    """All replicas have the messages below an offset."""
+    return Reach(offset, is_everywhere=True)
+
+
+def clean_once(
+    cleaner: LogCleaner, until: int = sys.maxsize, *, is_everywhere: bool = True
+) -> bool:
+    found = cleaner.grab_filthiest_log(lambda key: Reach(until, is_everywhere))
     if found is None:
         return False
     drive(cleaner.clean(found))

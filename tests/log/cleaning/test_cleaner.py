@@ -34,6 +34,7 @@ from tests.log.cleaning.support import (
     no_bound,
     put,
     put_keys,
+    up_to,
 )
 from tests.log.dead_disk import Dead
 from tests.log.support import config, crash_copy, die_at_rename, open_log
@@ -118,7 +119,7 @@ class TestSelection:
         if checkpoint is not None:
             OffsetCheckpoint(str(tmp_path / CHECKPOINT)).write({KEY: checkpoint})
         cleaner = cleaner_of(log)
-        found = cleaner.to_clean(log, log.log_end_offset)
+        found = cleaner.to_clean(log, up_to(log.log_end_offset))
         assert (found.first_dirty_offset, found.end_offset) == (first, 4)
 
     def test_a_checkpoint_before_or_behind_the_log_is_void(self, tmp_path: Path) -> None:
@@ -128,7 +129,7 @@ class TestSelection:
         for wrong in (3, 106):
             OffsetCheckpoint(str(tmp_path / CHECKPOINT)).write({KEY: wrong})
             cleaner = cleaner_of(log)
-            assert cleaner.to_clean(log, log.log_end_offset).first_dirty_offset == 100
+            assert cleaner.to_clean(log, up_to(log.log_end_offset)).first_dirty_offset == 100
         assert recorded(tmp_path) == "0\n1\nt 0 100\n"  # it could become right again otherwise
 
 

@@ -249,6 +249,19 @@ class TestTombstones:
         clock.now_ms += HOUR
         assert self.clean(log, cleaner, magic, date) == "bz"
 
+    def test_they_stay_while_a_replica_may_not_have_them(self, tmp_path, magic):
+        """It would keep what they delete when it is back."""
+        clock = FakeClock()
+        log = hourly(tmp_path, clock, magic)
+        cleaner = cleaner_of(log, clock)
+        put_dated(log, magic, "abA", clock.now_ms)
+        for _ in range(3):
+            put_dated(log, magic, "zz", clock.now_ms)
+            assert clean_once(cleaner, is_everywhere=False)
+            assert "a" in keys(log)
+            clock.now_ms += HOUR
+        assert self.clean(log, cleaner, magic, clock.now_ms) == "bz"
+
     def test_one_date_far_ahead_ages_nothing(self, tmp_path, magic):
         clock = FakeClock()
         log = hourly(tmp_path, clock, magic)
