@@ -72,8 +72,7 @@ class Storage(Room):
         ]
 
     def reach(self, key: TopicPartition) -> Reach:
-        """How far the log of a partition may be cleaned. A follower knows the isr that the controller
-        announced."""
+        """How far a log may be cleaned. A follower knows the isr that the controller announced."""
         partition = self.replicas.partitions.get(key)
         if partition is None:
             return Reach(0, is_everywhere=False)
