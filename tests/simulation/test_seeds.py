@@ -22,6 +22,7 @@ FOUND = {
     "a compacted log with nothing left below a cut": (131368000083, 3, 60),
     "a closed segment of a broker that died at its disk": (411002000017, None, plan.FAULTS),
     "an aborted transaction without a marker on a replica that was away": (421001000043, 4, 14),
+    "a marker in the place of messages of a compacted log": (421002000047, 4, plan.FAULTS),
     "a leader that did not know who had caught up": (26400000051, 2, 60),
 }
 

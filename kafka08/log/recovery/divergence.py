@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kafka08.errors import KafkaError
-from kafka08.message.entry import Entry
+from kafka08.message.batch import header_of
+from kafka08.message.entry import BATCH, Entry, magic_of
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import iter_messages
 
@@ -71,8 +72,9 @@ def _compare_messages(local: bytes, leader: memoryview, offset: int, common: int
 
 
 class _Message(NamedTuple):
-    """``content``: key, value, time and headers, or all bytes of an entry that cannot be read.
-    ``first`` and ``last``: the offsets of its entry."""
+    """``content``: key, value, time and headers, or all bytes of an entry that has no messages to
+    compare: a marker of a transaction, or one that cannot be read. ``first`` and ``last``: the
+    offsets of its entry."""
 
     content: object
     first: int
@@ -84,6 +86,10 @@ def _messages_of(buffer: bytes | memoryview, offset: int) -> tuple[dict[int, _Me
     found: dict[int, _Message] = {}
     for entry in iter_entries(buffer):
         data, last = _bytes_of(buffer, entry), entry.offset
+        if magic_of(data) == BATCH and header_of(data).is_control:
+            found[last] = _Message(data, last, last)
+            offset = last + 1
+            continue
         try:
             read = list(iter_messages(data))
             found.update((m.offset, _Message(m[1:3] + m[7:], read[0].offset, last)) for m in read)

@@ -227,11 +227,14 @@ class OffsetFetchApi:
         return offset, "", code
 
     def _from_kafka(self, group: str, key: TopicPartition, code: int) -> tuple[int, str, int]:
-        if not self._cache.has_partition(*key):
-            return NO_OFFSET, "", UnknownTopicOrPartitionError.code
+        """A broker that has just started may not know the partition yet. Its offset is told all the
+        same, as consumers of 0.8 skip messages after code 3."""
         if code:
             return NO_OFFSET, "", code
-        return self._stored(group, key)
+        stored = self._stored(group, key)
+        if stored[0] == NO_OFFSET and not self._cache.has_partition(*key):
+            return NO_OFFSET, "", UnknownTopicOrPartitionError.code
+        return stored
 
     def _stable(self, group: str, key: TopicPartition) -> tuple[int, str, int]:
         if self._offsets.is_unstable(GroupPartition(group, *key)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from kafka08 import admin
-from kafka08.common import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, validate_topic
+from kafka08.common import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, TopicPartition, validate_topic
 from kafka08.errors import (
     AdminOperationError,
     InvalidTopicError,
@@ -17,6 +17,7 @@ from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
 from zk.errors import ZkError
 from zk.registry import live_brokers
+from zk.znodes import MalformedNodeError
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
@@ -82,6 +83,15 @@ class TopicCreator:
             return False
         except ZkError:
             return True
+
+    def may_have(self, key: TopicPartition) -> bool:
+        """Whether a partition exists, also of a topic that is being deleted; True until it is
+        known. The cache of a broker that has just started may still lack it."""
+        try:
+            assigned = admin.fetch_assignment(self._zk, key.topic)
+        except (ZkError, MalformedNodeError):
+            return True
+        return assigned is not None and key.partition in assigned
 
     def _create(
         self, topic: str, partitions: int, replicas: int, topic_config: dict[str, str]

@@ -62,16 +62,24 @@ class _Waiting:
 
 
 class MarkerWriter:
-    """``me`` is this broker's id, ``write`` writes markers here; others are asked by ``peers``."""
+    """``me`` is this broker's id, ``write`` writes markers here; others are asked by ``peers``.
+    ``may_have`` is asked about partitions that are not in ``cache``, and may wait for ZooKeeper."""
 
     def __init__(
-        self, runtime: Runtime, cache: MetadataCache, peers: Peers, me: int, write: Write
+        self,
+        runtime: Runtime,
+        cache: MetadataCache,
+        peers: Peers,
+        me: int,
+        write: Write,
+        may_have: Callable[[TopicPartition], bool],
     ) -> None:
         self._runtime = runtime
         self._cache = cache
         self._peers = peers
         self._me = me
         self._write_here = write
+        self._may_have = may_have
         self._queues: dict[int, list[_Waiting]] = {}
         self._senders: Counter[int] = Counter()
         self._tasks = Tasks(runtime)
@@ -102,8 +110,10 @@ class MarkerWriter:
                         logger.info("The marker of %s came too late in %s", ended.id, key)
                     if code in _SETTLED or code in _FENCED:
                         left.discard(key)
-            if self._cache.announced.is_set():  # what does not exist any more needs no marker
-                left -= {key for key in left if not self._cache.has_partition(*key)}
+            # What does not exist any more needs no marker. The next transaction's marker would end
+            # this one too where one is left out by mistake.
+            unknown = [key for key in left if not self._cache.has_partition(*key)]
+            left.difference_update([key for key in unknown if not self._may_have(key)])
             if left:
                 self._runtime.sleep(_RETRY_S)
 
@@ -111,7 +121,7 @@ class MarkerWriter:
         self, ended: Transaction, led: Led, partitions: Iterable[TopicPartition]
     ) -> list[_Waiting]:
         by_leader: dict[Broker, list[TopicPartition]] = {}
-        for key in partitions:
+        for key in sorted(partitions):
             leader = self._cache.leader_of(key)
             if leader is not None:
                 by_leader.setdefault(leader, []).append(key)

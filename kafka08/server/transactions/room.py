@@ -62,7 +62,9 @@ class Transactions(Room):
         self._peers = Peers(view.connectors, f"broker-{me}", config.controller_socket_timeout_ms)
         self._ids = ProducerIds(runtime, zk, me)
         self._markers = MarkerLog(config, runtime, replicas, groups.offsets.transaction_ended)
-        self._writer = MarkerWriter(runtime, view.cache, self._peers, me, self._markers.write)
+        self._writer = MarkerWriter(
+            runtime, view.cache, self._peers, me, self._markers.write, view.creator.may_have
+        )
         self.coordinator = TransactionCoordinator(
             config, runtime, replicas, self._ids.take, self._writer.write
         )

@@ -8,6 +8,8 @@ from kafka08.log.recovery.divergence import Agreement, compare
 from kafka08.message.batch import encode_batch, header_of
 from kafka08.message.compression import compress
 from kafka08.message.entry import encode_entry
+from kafka08.message.markers import ABORT, COMMIT
+from tests.fakes.transactional_log import marker
 from tests.message.batches import batch
 
 
@@ -110,6 +112,27 @@ def test_a_batch_without_records_agrees_with_what_it_was() -> None:
     empty = encode_batch(header_of(whole)._replace(count=0), b"")
     for one, other in ((whole, empty), (empty, whole)):
         assert check(one, other, compacted=True) == (6, False)
+
+
+def test_a_marker_is_no_gap() -> None:
+    """It stands where the other side has messages, or another marker."""
+    messages = batch([(b"k", b"v", 0, ()), (b"l", b"w", 0, ())], 5)
+    later = entries((8, "d"))
+    commit, abort = (marker(7, at, kind) for at, kind in ((5, COMMIT), (5, ABORT)))
+    for one, other in ((messages, commit), (commit, messages), (commit, abort)):
+        assert check(one, other + later, compacted=True) == (5, True)
+    assert check(commit + later, commit + entries((9, "e")), compacted=True) == (9, False)
+    assert common(commit + later, commit + entries((9, "e"))) == 6
+    # behind the first message of the other side
+    assert check(messages, entries((5, "?")) + marker(7, 6, COMMIT), compacted=True) == (5, True)
+    behind = marker(7, 6, COMMIT)
+    assert check(messages, behind, compacted=True) == (5, True)
+
+
+def test_a_marker_that_one_side_has_cleaned_is_no_conflict() -> None:
+    rest = entries((6, "b"))
+    for one, other in ((marker(7, 5, ABORT) + rest, rest), (rest, marker(7, 5, ABORT) + rest)):
+        assert check(one, other, compacted=True) == (7, False)
 
 
 def test_a_wrapper_that_one_side_has_cleaned_is_no_conflict() -> None:

@@ -164,6 +164,14 @@ def test_any_other_version_of_a_fetch_is_1(rig: Rig, version: int) -> None:
     assert fetch(rig, T, version=version) == {T: (42, "", 0)}
 
 
+def test_an_offset_of_a_partition_not_known_yet_is_told(rig: Rig) -> None:
+    """To a coordinator that has just started the controller may not have named all partitions.
+    After code 3 a consumer of 0.8 would begin where auto.offset.reset says."""
+    coordinate(rig)
+    assert commit(rig, (*T, 42, "meta")) == {T: 0}
+    assert fetch(rig, T, ("t", 1)) == {T: (42, "meta", 0), ("t", 1): (-1, "", 3)}
+
+
 def test_an_empty_fetch_is_answered_empty(rig: Rig) -> None:
     coordinate(rig)
     commit(rig, (*T, 42, "m"))
@@ -173,7 +181,7 @@ def test_an_empty_fetch_is_answered_empty(rig: Rig) -> None:
 def test_not_the_coordinator(rig: Rig) -> None:
     rig.know(partition_state("t"))
     assert commit(rig, (*T, 1, ""), ("u", 0, 1, "")) == {T: 15, ("u", 0): 15}
-    assert fetch(rig, T, ("u", 0)) == {T: (-1, "", 16), ("u", 0): (-1, "", 3)}
+    assert fetch(rig, T, ("u", 0)) == {T: (-1, "", 16), ("u", 0): (-1, "", 16)}
     rig.follow(*OFFSETS)
     assert commit(rig, (*T, 1, "")) == {T: 16}
     assert fetch(rig, T) == {T: (-1, "", 16)}

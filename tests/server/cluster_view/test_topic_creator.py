@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka08.common import OFFSETS_TOPIC
+from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.errors import AdminOperationError, InvalidTopicError
 from tests.server.support import ME, PEER, THIRD, Rig
 from zk import znodes
@@ -95,3 +95,17 @@ def test_zookeeper_away(rig: Rig) -> None:
     for topic in ("t", OFFSETS_TOPIC):
         with pytest.raises(ZkConnectionError):
             rig.creator.create_on_demand(topic)
+
+
+def test_a_partition_that_may_be_there(rig: Rig) -> None:
+    rig.register(ME)
+    rig.creator.create_on_demand("t")
+    assert rig.creator.may_have(TopicPartition("t", 0))
+    assert not rig.creator.may_have(TopicPartition("t", 9))
+    assert not rig.creator.may_have(TopicPartition("u", 0))
+    rig.zookeeper.nodes[znodes.topic_path("t")] = rig.zookeeper.nodes[
+        znodes.topic_path("t")
+    ]._replace(data=b"?")
+    assert rig.creator.may_have(TopicPartition("t", 9))
+    rig.zk.down = True
+    assert rig.creator.may_have(TopicPartition("u", 0))

@@ -34,11 +34,14 @@ class Cluster:
         self.leaders: dict[TopicPartition, Broker | None] = dict.fromkeys(KEYS, PEER)
         self.asked: list[tuple[int, list[list[int]]]] = []
         self.led = Led(0, 5)
-        cache: Any = SimpleNamespace(leader_of=self.leaders.get, announced=rig.cache.announced)
-        cache.has_partition = lambda topic, partition: True
+        self.existing = set(KEYS)
+        cache: Any = SimpleNamespace(leader_of=self.leaders.get)
+        cache.has_partition = lambda *key: key in self.leaders
         peers: Any = SimpleNamespace(call=lambda broker, request, _: self._ask(broker.id, request))
         self.writer = MarkerWriter(
-            rig.runtime, cache, peers, ME.id, lambda request: self._ask(ME.id, request)
+            *(rig.runtime, cache, peers, ME.id),
+            lambda request: self._ask(ME.id, request),
+            self.existing.__contains__,
         )
 
     def _ask(self, broker: int, request: t.WriteTxnMarkersRequest) -> t.WriteTxnMarkersResponse:
@@ -119,3 +122,22 @@ def test_a_coordinator_that_was_replaced_sends_no_more(rig: TransactionRig) -> N
     assert len(cluster.asked) == 1
     cluster.write()
     assert len(cluster.asked) == 1
+
+
+def test_a_partition_that_is_not_known_yet_is_waited_for(rig: TransactionRig) -> None:
+    """A broker that has just started leads the ids before the controller has named all topics."""
+    cluster = Cluster(rig, lambda *_: 0)
+    key = TopicPartition("t", 1)
+    leader = cluster.leaders.pop(key)
+    rig.runtime.on_sleep = lambda _: cluster.leaders.update({key: leader})
+    cluster.write()
+    assert cluster.asked == [(2, [[0, 2]]), (2, [[1]])]
+
+
+def test_a_partition_that_is_gone_needs_no_marker(rig: TransactionRig) -> None:
+    cluster = Cluster(rig, lambda *_: 0)
+    key = TopicPartition("t", 1)
+    del cluster.leaders[key]
+    cluster.existing.remove(key)
+    cluster.write()
+    assert cluster.asked == [(2, [[0, 2]])]
