@@ -39,6 +39,9 @@ from zk.client import ZkClient
 # The coordinator aborts a transaction before it is that late.
 _LATE_BUFFER_MS = 5 * 60 * 1000
 _STOP_S = 5.0
+# A coordinator answers from memory. A producer had better ask again than wait for one that has
+# vanished.
+_MOST_VERIFYING_MS = 1_500
 
 
 class Transactions(Room):
@@ -59,7 +62,9 @@ class Transactions(Room):
         self._view = view
         self._groups = groups
         me, replicas = config.broker_id, storage.replicas
-        self._peers = Peers(view.connectors, f"broker-{me}", config.controller_socket_timeout_ms)
+        name, longest_ms = f"broker-{me}", config.controller_socket_timeout_ms
+        self._peers = Peers(view.connectors, name, longest_ms)
+        self._coordinators = Peers(view.connectors, name, min(longest_ms, _MOST_VERIFYING_MS))
         self._ids = ProducerIds(runtime, zk, me)
         self._markers = MarkerLog(config, runtime, replicas, groups.offsets.transaction_ended)
         self._writer = MarkerWriter(
@@ -68,7 +73,9 @@ class Transactions(Room):
         self.coordinator = TransactionCoordinator(
             config, runtime, replicas, self._ids.take, self._writer.write
         )
-        self._verifier = Verifier(config, runtime.clock, view.cache, self._peers, self.coordinator)
+        self._verifier = Verifier(
+            config, runtime.clock, view.cache, self._coordinators, self.coordinator
+        )
         storage.gate.verify = self._verifier.verify
 
     def handlers(self) -> list[Handler]:
@@ -115,5 +122,6 @@ class Transactions(Room):
 
     def _stop(self) -> None:
         self._peers.close()
+        self._coordinators.close()
         self.coordinator.stop(_STOP_S)
         self._writer.join(_STOP_S)

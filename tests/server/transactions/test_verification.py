@@ -50,6 +50,21 @@ def test_without_verification_a_write_begins_its_transaction(tmp_path: Path) -> 
     rig.close()
 
 
+def test_a_coordinator_that_has_vanished_is_not_waited_for(rig: TransactionRig) -> None:
+    """Its answer would come at once. Another may coordinate when the producer asks again."""
+    producer = rig.begin()
+    rig.know(partition_state(TRANSACTIONS_TOPIC, 0, leader=PEER), partition_state("t", 0))
+    timeouts = []
+
+    def channel(*_: Any, timeout_ms: int, **__: Any) -> Any:
+        timeouts.append(timeout_ms)
+        raise TimeoutError("no answer")
+
+    rig.transactions._coordinators._channel = channel
+    assert rig.write(producer, 0, "a") == 19
+    assert timeouts == [1_500]
+
+
 @pytest.mark.parametrize(
     ("code", "answered"),
     [
