@@ -89,7 +89,10 @@ def test_what_is_late_and_what_hangs_is_aborted(place: Place, browser: Any) -> N
         return " ".join(found.split())
 
     def shows(css: str, *texts: str) -> None:
-        wait_until(f"{texts} in {css}", WAIT_S, lambda: all(each in row(css) for each in texts))
+        try:
+            wait_until(f"{texts} in {css}", WAIT_S, lambda: all(each in row(css) for each in texts))
+        except TimeoutError as error:
+            raise AssertionError(f"{error}: {row(css)}") from None
 
     browser.get(f"{place.url}/transactions")
     shows("#producer-4711", "hanging over", "none", "audit 0")

@@ -101,7 +101,8 @@ def answered(frame: bytes | bytearray | memoryview, name: str) -> Versions:
 
 
 def chosen(request: object, versions: Versions, version: int | None = None) -> Negotiated:
-    """How a request is sent: in ``version``, or as negotiated, or as 0.8.2.2 sends it.
+    """How a request is sent: in ``version``, or as negotiated, or in its usual version. No
+    ``versions``: the broker was not asked.
 
     Raises NotServedError.
     """
@@ -109,7 +110,7 @@ def chosen(request: object, versions: Versions, version: int | None = None) -> N
     if version is not None:
         return Negotiated(version, Struct(response.schema, version))
     negotiated = versions.get(type(request))
-    if negotiated is None and type(request) in _TRANSACTIONS:
+    if negotiated is None and versions and type(request) in _TRANSACTIONS:
         least, most = _TRANSACTIONS[type(request)]
         raise NotServedError(
             f"The broker does not serve {APIS[key].name} of a version from {least} to {most}"

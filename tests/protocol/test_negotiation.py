@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kafka08.errors import ProtocolError
-from kafka08.protocol.later_schemas import ApiVersionsResponse, ServedVersions
+from kafka08.protocol.later_schemas import (
+    ApiVersionsResponse,
+    InitProducerIdRequest,
+    ServedVersions,
+)
 from kafka08.protocol.negotiation import (
     NoApiVersionsError,
     NotServedError,
@@ -14,7 +18,7 @@ from kafka08.protocol.negotiation import (
     closed,
     question,
 )
-from kafka08.protocol.registry import APIS
+from kafka08.protocol.registry import APIS, api_of
 from kafka08.protocol.requests import RequestDecoder, encode_response
 from kafka08.protocol.schemas import FetchRequest, ListOffsetsRequest, ProduceRequest
 from kafka08.protocol.transaction_schemas import AddPartitionsToTxnRequest, TxnOffsetCommitRequest
@@ -86,3 +90,8 @@ def test_a_broker_without_those_of_transactions_is_asked_for_others(served: tupl
     with pytest.raises(NotServedError, match="TxnOffsetCommit of a version from 3 to 3"):
         chosen(TxnOffsetCommitRequest("id", "g", 7, 0, []), versions)
     assert chosen(ProduceRequest(1, 1, []), versions).version == 8
+
+
+def test_a_broker_that_was_not_asked_gets_the_usual_version() -> None:
+    request = InitProducerIdRequest("id", 1000)
+    assert chosen(request, {}).version == api_of(request)[1]
