@@ -127,7 +127,7 @@ class FakeCluster:
         return getattr(self, f"_{type(request).__name__}")(port, request)
 
     def _node(self, port: int) -> int:
-        return next(b.id for b in self.brokers.values() if b.port == port)
+        return next((b.id for b in self.brokers.values() if b.port == port), -1)
 
     def _MetadataRequest(self, port: int, request: Any) -> Any:
         return self.tell(request, self.leaders)
