@@ -369,6 +369,12 @@ MUTATIONS = {
         "                    if key in left:\n",
         _TRANSACTING,
     ),
+    "partitions-that-are-not-known-need-no-marker": Mutation(
+        "kafka08.server.transactions.markers",
+        "[key for key in unknown if not self._may_have(key)]",
+        "unknown",
+        Aim(("kill", "elect", "restart"), loads=TRANSACTIONS, only=True),
+    ),
     # Transactions in partitions
     "marker-of-a-former-coordinator": Mutation(
         _PRODUCER_STATE,
@@ -429,6 +435,18 @@ MUTATIONS = {
         "        if header.producer_id in self._begun:\n",
         "        if header.producer_id in ():\n",
         Aim(("kill", "restart", "drift"), loads=TRANSACTIONS, rests_every=5, only=True),
+    ),
+    "markers-go-while-a-replica-is-away": Mutation(
+        "kafka08.log.cleaning.cleaner",
+        "            if found.keeps_tombstones:\n",
+        "            if found.keeps_tombstones is None:\n",
+        Aim(("kill", "isolate", "start"), loads=TRANSACTIONS, rests_every=20, only=True),
+    ),
+    "a-marker-is-a-gap-for-followers": Mutation(
+        "kafka08.log.recovery.divergence",
+        "        if magic_of(data) == BATCH and header_of(data).is_control:\n",
+        "        if magic_of(data) < 0:\n",
+        Aim(("kill", "isolate", "slow answers"), loads=TRANSACTIONS, only=True),
     ),
     "compaction-keeps-what-was-aborted": Mutation(
         "kafka08.log.cleaning.compaction",
