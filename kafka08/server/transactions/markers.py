@@ -110,8 +110,8 @@ class MarkerWriter:
                         logger.info("The marker of %s came too late in %s", ended.id, key)
                     if code in _SETTLED or code in _FENCED:
                         left.discard(key)
-            # What does not exist any more needs no marker. The next transaction's marker would end
-            # this one too where one is left out by mistake.
+            # A partition that is gone needs no marker. One that is only not known needs it, or the
+            # marker of the next transaction would end this one too.
             unknown = [key for key in left if not self._cache.has_partition(*key)]
             left.difference_update([key for key in unknown if not self._may_have(key)])
             if left:
