@@ -60,7 +60,7 @@ class BrokerDisk(FaultyFiles):
         self.crash_at = -1
         self.is_full = self.is_short = False
         self.broken = None
-        self.sync_micros = 0
+        self.sync_micros = self._owed = 0
 
     def close_all(self, name: str) -> None:
         """The descriptors of files with this name, as at the end of a process."""

@@ -77,6 +77,15 @@ def test_a_slow_sync_is_waited_for_once(disk: BrokerDisk) -> None:
     assert (disk.waited(), disk.waited()) == (1400, 0)
 
 
+def test_for_syncs_of_a_repaired_disk_nobody_waits(disk: BrokerDisk) -> None:
+    fd = os.open(f"{disk.directories[0]}/a", os.O_RDWR | os.O_CREAT)
+    disk.sync_micros = 700
+    os.fsync(fd)
+    os.close(fd)
+    disk.repair()
+    assert disk.waited() == 0
+
+
 def test_the_directories_survive_a_power_cut(disk: BrokerDisk) -> None:
     disk.revive(power_cut=True)
     assert all(os.path.isdir(path) for path in disk.directories)
