@@ -153,6 +153,11 @@ class ProducerStates:
                 )
             return None
         stored = _stored(known.batches, batch)
+        if stored is not None and batch.part == IN_TRANSACTION:
+            # Not if its transaction has ended. librdkafka aborts without knowing whether a batch
+            # was stored, and gives its sequences to the next transaction.
+            is_open = 0 <= known.transaction_start <= stored.base_offset
+            stored = stored if is_open else None
         if stored is None:
             _check_epoch(known, batch)
             _check_sequence(known, batch)

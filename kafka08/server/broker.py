@@ -120,6 +120,8 @@ class KafkaServer:
             yield Part("the watch over brokers", registrations.start, registrations.stop)
         yield Part("the controller", controller.start, controller.stop)
         yield Part("the healthcheck", healthcheck.start, healthcheck.stop)
+        pauses = rooms.groups.pauses
+        yield Part("the watch for pauses", pauses.start, pauses.stop)
         yield Part("waiting for ZooKeeper", stop=self._stopping.set)
         yield Part("the registration", register)
         broker_metrics.add_checks(health, storage.replicas, storage.logs)

@@ -72,6 +72,22 @@ def test_the_next_sequence_wraps_to_0() -> None:
     assert across.check(batch(1)) is None
 
 
+@pytest.mark.parametrize("part", [ABORT, COMMIT])
+def test_a_batch_of_an_ended_transaction_is_not_repeated(part: int) -> None:
+    """librdkafka purges a batch that may be stored when it aborts, and gives its sequences to the
+    next transaction, whose messages must not be taken for stored."""
+    found = states(in_transaction(0, offset=10), in_transaction(1, offset=11))
+    assert found.check(in_transaction(1)) is not None
+    found.update(marker(part, offset=12), 0)
+    for first in (0, 1):
+        with pytest.raises(OutOfOrderSequenceError, match="instead of 2"):
+            found.check(in_transaction(first))
+    found.update(in_transaction(2, offset=13), 0)
+    assert found.check(in_transaction(2)) is not None
+    with pytest.raises(OutOfOrderSequenceError, match="instead of 3"):
+        found.check(in_transaction(1))
+
+
 @pytest.mark.scenario("modern-46")
 def test_the_last_five_batches_are_recognised() -> None:
     found = states(*(batch(n * 2, 2, offset=100 + n * 2) for n in range(7)))

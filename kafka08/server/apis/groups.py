@@ -32,6 +32,7 @@ from kafka08.protocol import schemas as s
 from kafka08.protocol.group_schemas import HeartbeatResponse, JoinGroupStubResponse
 from kafka08.protocol.schemas import Message, RequestHeader
 from kafka08.runtime import Runtime
+from kafka08.server.cluster_view.pauses import Pauses
 from kafka08.server.cluster_view.registrations import Reachable
 from kafka08.server.cluster_view.topic_creator import TopicCreator
 from kafka08.server.groups.coordinator import MemberId
@@ -183,11 +184,13 @@ class OffsetFetchApi:
         cache: MetadataCache,
         offsets: OffsetManager,
         zk_offsets: ZkOffsets,
+        pauses: Pauses,
     ) -> None:
         self._runtime = runtime
         self._cache = cache
         self._offsets = offsets
         self._zk_offsets = zk_offsets
+        self._pauses = pauses
 
     def handle(self, header: RequestHeader, request: s.OffsetFetchRequest) -> s.OffsetFetchResponse:
         group = request.group
@@ -195,6 +198,8 @@ class OffsetFetchApi:
             keys = self._asked(request)
             return self._response({key: self._from_zookeeper(group, key) for key in keys})
         code = self._offsets.check_coordinator(group)
+        if self._pauses.may_be_deposed:
+            code = NotCoordinatorForConsumerError.code
         if header.api_version == 1:
             keys = self._asked(request)
             return self._response({key: self._from_kafka(group, key, code) for key in keys})

@@ -14,6 +14,7 @@ from kafka08.server.apis.groups import (
     OffsetFetchApi,
     stubs,
 )
+from kafka08.server.cluster_view.pauses import Pauses
 from kafka08.server.cluster_view.room import ClusterView
 from kafka08.server.groups.coordinator import GroupCoordinator
 from kafka08.server.groups.offset_manager import OffsetManager
@@ -44,6 +45,9 @@ class ConsumerGroups(Room):
         self._view = view
         self.coordinator = GroupCoordinator(config, runtime.clock)
         self.offsets = OffsetManager(config, runtime, replicas, self.coordinator)
+        self.pauses = Pauses(
+            runtime, zk, config.zookeeper_session_timeout_ms, lambda: replicas.fenced
+        )
         self.members = GroupRequests(runtime, self.coordinator, self.offsets, view.originals)
 
     def handlers(self) -> list[Handler]:
@@ -54,7 +58,7 @@ class ConsumerGroups(Room):
             topics.append((TRANSACTIONS_TOPIC, config.transaction_state_log_num_partitions))
         return [
             OffsetCommitApi(runtime, view.cache, self.members, zk_offsets, config),
-            OffsetFetchApi(runtime, view.cache, self.offsets, zk_offsets),
+            OffsetFetchApi(runtime, view.cache, self.offsets, zk_offsets, self.pauses),
             ConsumerMetadataApi(view.cache, view.creator, topics, view.reachable),
             *(self._later() if config.api_versions_enable else self._original()),
         ]

@@ -19,6 +19,7 @@ from kafka08.protocol.schemas import (
     OffsetFetchRequestV0,
     OffsetFetchTopic,
 )
+from kafka08.server.cluster_view.pauses import Pauses
 from tests.server.support import BROKERS, ME, PEER, Rig, by_key, partition_state
 from zk import znodes
 from zk.errors import ZkConnectionError
@@ -170,6 +171,14 @@ def test_an_offset_of_a_partition_not_known_yet_is_told(rig: Rig) -> None:
     coordinate(rig)
     assert commit(rig, (*T, 42, "meta")) == {T: 0}
     assert fetch(rig, T, ("t", 1)) == {T: (42, "meta", 0), ("t", 1): (-1, "", 3)}
+
+
+def test_after_a_pause_another_may_coordinate(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    coordinate(rig)
+    rig.know(partition_state("t"))
+    commit(rig, (*T, 42, ""))
+    monkeypatch.setattr(Pauses, "may_be_deposed", True)
+    assert fetch(rig, T) == {T: (-1, "", 16)}
 
 
 def test_an_empty_fetch_is_answered_empty(rig: Rig) -> None:
