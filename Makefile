@@ -85,8 +85,10 @@ quickstart-cluster: $(SETUP)
 	$(BIN)/python -m integration.quickstart_clients
 
 # Unit tests run on every processor, a file on one of them; UNIT_WORKERS=0 runs them in one process.
+# ARGS="-m slow" runs those that take minutes, which are left out otherwise.
 UNIT_WORKERS ?= auto
-UNIT_TESTS := $(BIN)/python -m pytest -q -n $(UNIT_WORKERS) --maxprocesses 8 --dist loadfile tests
+UNIT_TESTS := $(BIN)/python -m pytest -q -n $(UNIT_WORKERS) --maxprocesses 8 --dist loadfile \
+	-m "not slow" tests
 
 test: $(SETUP_TEST)
 	$(UNIT_TESTS) $(ARGS)

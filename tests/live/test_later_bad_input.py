@@ -147,7 +147,6 @@ def test_a_bit_that_the_crc_covers(broker: LiveBroker, position: int) -> None:
         batch(simple(b"a", b"b"), deltas=[1, 0], last_delta=1),
         batch([], count=0, last_delta=0),
         batch(simple(b"a"), attributes=0x20),
-        batch(simple(b"a"), attributes=0x10),
         GOOD * 2,
         GOOD + b"\0",
         GOOD[:-1],
@@ -156,6 +155,10 @@ def test_a_bit_that_the_crc_covers(broker: LiveBroker, position: int) -> None:
 )
 def test_headers_that_do_not_agree_with_their_records(broker: LiveBroker, data: bytes) -> None:
     assert produce(broker, data) in (CORRUPT, INVALID)
+
+
+def test_a_batch_of_a_transaction_without_a_transactional_id(broker: LiveBroker) -> None:
+    assert produce(broker, batch(simple(b"a"), attributes=0x10)) == 53
 
 
 @pytest.mark.scenario("modern-12")
@@ -248,7 +251,7 @@ def test_any_version_of_api_versions_is_answered(broker: LiveBroker, version: in
 
 
 @pytest.mark.scenario("modern-4")
-@pytest.mark.parametrize("key", [-1, 17, 24, 36, 68, 999, 32767])
+@pytest.mark.parametrize("key", [-1, 17, 36, 68, 71, 999, 32767])
 def test_unknown_keys_close(broker: LiveBroker, key: int) -> None:
     with connect(broker) as sock:
         sock.sendall(struct.pack(">ihhih", 30, key, 0, 5, 0) + bytes(20))

@@ -14,6 +14,7 @@ import pytest
 from kafka08.errors import (
     InvalidProducerEpochError,
     InvalidTxnStateError,
+    OutOfOrderSequenceError,
     TransactionCoordinatorFencedError,
     UnsupportedForMessageFormatError,
 )
@@ -136,12 +137,14 @@ def test_a_marker_makes_an_answer_void(tmp_path: Path) -> None:
     assert not log.producers.states.open
 
 
-def test_a_batch_that_comes_again_needs_no_transaction(tmp_path: Path) -> None:
+def test_a_batch_comes_again_within_its_transaction_alone(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     write(log, 7, 0)
-    end(log, 7, COMMIT)
     again = log.append(writable(produced(7, 0, attributes=0x10)))
     assert (again.first_offset, again.valid_bytes) == (0, 0)
+    end(log, 7, COMMIT)
+    with pytest.raises(OutOfOrderSequenceError):
+        log.append(writable(produced(7, 0, attributes=0x10)))
     assert not log.producers.states.open
 
 

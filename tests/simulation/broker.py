@@ -5,6 +5,7 @@ It can stop, be killed, at once or at one of its next changes of files, and star
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -256,5 +257,6 @@ class SimulatedBroker:
         log_directory._owned.difference_update(map(os.path.realpath, self.disk.directories))
         self.disk.close_all(log_directory.LOCK_FILE)
         self._is_gone()
+        gc.collect()  # closes its files: a long run would have too many
         self.disk.revive(power_cut=self._lost_power)
         self._lost_power = False

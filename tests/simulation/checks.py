@@ -72,6 +72,8 @@ def entries(log: Log) -> dict[int, bytes]:
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         piece = log.read(offset, _READ_BYTES).read()
+        if not piece and log.config.compact:  # it was cut where what came before is superseded
+            break
         assert piece, f"{log.name} has nothing at {offset}, and ends at {log.log_end_offset}"
         for entry in iter_entries(piece):
             found[entry.offset] = piece[entry.position : entry.stop]
