@@ -72,7 +72,9 @@ def entries(log: Log) -> dict[int, bytes]:
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         piece = log.read(offset, _READ_BYTES).read()
-        if not piece and log.config.compact:  # it was cut where what came before is superseded
+        # A compacted log may have been cut where all that came before is superseded.
+        is_over = not any(each.size for each in log.segments if each.base_offset >= offset)
+        if not piece and is_over and log.config.compact:
             break
         assert piece, f"{log.name} has nothing at {offset}, and ends at {log.log_end_offset}"
         for entry in iter_entries(piece):

@@ -37,14 +37,14 @@ class Pauses(Loop):
 
     @property
     def may_be_deposed(self) -> bool:
-        """Whether it has not heard from ZooKeeper since such a while."""
+        """Whether others may lead since such a while, of which ZooKeeper has not told yet."""
         return self._is_in_doubt or self._has_paused(self._clock.monotonic())
 
     def _has_paused(self, now: float) -> bool:
         return self._ran is not None and now - self._ran > self._longest_s
 
     def step(self) -> None:
-        """Wait, and look at the time. Raises ZkError while ZooKeeper cannot say that the session
+        """Look at the time, and wait. Raises ZkError while ZooKeeper cannot say that the session
         lives."""
         now = self._clock.monotonic()
         self._is_in_doubt = self.may_be_deposed
