@@ -85,7 +85,8 @@ def test_a_scala_consumer_that_stopped_at_40_of_100(
 def test_500_groups_take_one_request_for_the_ends_of_all_logs(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
-    """The console makes a single round here, and the first one also asks where logs begin."""
+    """The console makes a single round here: the first one also asks where logs begin, and after
+    the lag each round asks where readers of committed transactions end."""
     chroot, port = f"{zookeeper.connect}/many-groups", free_port()
     broker = Broker("ours", tmp_path / "broker", chroot, props={"http.port": port})
     launch(broker)
@@ -111,4 +112,5 @@ def test_500_groups_take_one_request_for_the_ends_of_all_logs(
         return sum(name == "kafka_consumergroup_lag" for name, _ in samples(console))
 
     wait_until("all groups", 120, lambda: lags() == GROUPS * PARTITIONS)
-    assert watched.value(REQUESTS + "requests_total", request="Offsets") == asked + 2
+    for_lag = watched.value(REQUESTS + "requests_total", request="Offsets") - asked
+    assert for_lag in (2, 3)

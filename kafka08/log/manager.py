@@ -455,7 +455,7 @@ class LogManager:
         """Forget idempotent producers that were not heard of for producer.id.expiration.ms."""
         before = self._clock.millis() - self._broker_config.producer_id_expiration_ms
         for log in self.logs.values():
-            log.producers.states.expire(before)
+            log.producers.expire(before)
 
     def delete_due_files(self) -> list[DiskFailure]:
         """Remove the files of segments deleted file.delete.delay.ms ago."""

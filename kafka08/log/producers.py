@@ -22,7 +22,12 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from kafka08.errors import InvalidRecordError, InvalidTxnStateError, KafkaError
+from kafka08.errors import (
+    InvalidRecordError,
+    InvalidTxnStateError,
+    KafkaError,
+    OutOfOrderSequenceError,
+)
 from kafka08.log.directory import sync_directory, unlink_if_there
 from kafka08.log.disk import is_shortage
 from kafka08.log.producer_state import (
@@ -47,11 +52,19 @@ _PART: Final = BatchMetadata._fields.index("part")
 
 
 class Verification:
-    """A question to a coordinator: whether a producer's transaction includes this partition."""
+    """A question to a coordinator: whether a producer's transaction includes this partition.
 
-    __slots__ = ("is_confirmed",)
+    ``sequence``: the lowest of the batches that were asked about. The batches behind it are sent
+    before the coordinator has answered, and must not be the first in the log if it says nothing:
+    the log takes any sequence of a producer that it does not know, and a lower one never after.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("asked_ms", "epoch", "is_confirmed", "sequence")
+
+    def __init__(self, epoch: int, sequence: int, asked_ms: int) -> None:
+        self.epoch = epoch
+        self.sequence = sequence
+        self.asked_ms = asked_ms
         self.is_confirmed = False
 
 
@@ -176,7 +189,8 @@ class ProducerStateManager:
 
         Raises as ``ProducerStates.check`` does, InvalidRecordError for a set that has a batch of an
         idempotent producer and more, and InvalidTxnStateError for a client's batch that would begin
-        a transaction without a ``verification``.
+        a transaction without a ``verification``, or OutOfOrderSequenceError without the batch
+        before it.
         """
         rows = producer_batches(buffer, 0, len(buffer))
         if not rows:
@@ -187,7 +201,7 @@ class ProducerStateManager:
         batch = BatchMetadata._make(rows[0])._replace(base_offset=first_offset)
         stored = self.states.check(batch, origin)
         if stored is None and origin == Origin.CLIENT and batch.part == IN_TRANSACTION:
-            self._require_verified(batch.producer_id)
+            self._require_verified(batch)
         return (batch,), stored
 
     def record(self, rows: Sequence[ProducerRow], now: int) -> None:
@@ -250,12 +264,19 @@ class ProducerStateManager:
         while uncommitted and uncommitted[0][1] < high_watermark:
             uncommitted.popleft()
 
-    def verification(self, producer_id: int) -> Verification | None:
-        """To be confirmed before a client's batch can begin a transaction; None if the producer
-        has one open here."""
+    def verification(
+        self, producer_id: int, epoch: int, sequence: int, now: int
+    ) -> Verification | None:
+        """To be confirmed before this batch of a client can begin a transaction; None if the
+        producer has one open here."""
         if producer_id in self.states.open:
             return None
-        return self._asked.setdefault(producer_id, Verification())
+        asked = self._asked.get(producer_id)
+        if asked is None or asked.epoch < epoch:
+            asked = self._asked[producer_id] = Verification(epoch, sequence, now)
+        elif asked.epoch == epoch:
+            asked.sequence = min(asked.sequence, sequence)
+        return asked
 
     def confirm(self, producer_id: int, verification: Verification) -> None:
         """The coordinator says that the producer's transaction includes this partition. A marker
@@ -263,21 +284,29 @@ class ProducerStateManager:
         if self._asked.get(producer_id) is verification:
             verification.is_confirmed = True
 
-    def deny(self, producer_id: int, verification: Verification) -> None:
-        """The coordinator says that it does not, or says nothing."""
-        if self._asked.get(producer_id) is verification:
-            del self._asked[producer_id]
-
-    def _require_verified(self, producer_id: int) -> None:
+    def _require_verified(self, batch: BatchMetadata) -> None:
         """Raises InvalidTxnStateError for the first batch of a transaction of which the coordinator
-        may not know: nothing would ever end it."""
-        if producer_id in self.states.open:
+        may not know: nothing would ever end it. Raises OutOfOrderSequenceError if a batch before it
+        was asked about, and is not here."""
+        if batch.producer_id in self.states.open:
             return
-        asked = self._asked.get(producer_id)
+        asked = self._asked.get(batch.producer_id)
         if asked is None or not asked.is_confirmed:
             raise InvalidTxnStateError(
-                f"The transaction of producer {producer_id} does not include this partition"
+                f"The transaction of producer {batch.producer_id} does not include this partition"
             )
+        if batch.first_sequence > asked.sequence:
+            raise OutOfOrderSequenceError(
+                f"Producer {batch.producer_id} sent sequence {batch.first_sequence} before "
+                f"{asked.sequence}"
+            )
+
+    def expire(self, before_ms: int) -> int:
+        """Forget producers, and questions about them, from before that time; returns how many
+        producers."""
+        left = {id_: asked for id_, asked in self._asked.items() if asked.asked_ms >= before_ms}
+        self._asked = left
+        return self.states.expire(before_ms)
 
     def truncate_to(self, end: int, segments: Sequence[LogSegment], now: int) -> None:
         """Go back to the state at ``end``, where the log was cut. Raises OSError."""

@@ -21,6 +21,7 @@ from kafka08.errors import (
 from kafka08.log import numbering
 from kafka08.log.log import Log
 from kafka08.log.producer_state import BatchMetadata
+from kafka08.log.producers import Verification
 from kafka08.log.segments.transaction_index import AbortedTransaction
 from kafka08.message.markers import ABORT, COMMIT, IN_TRANSACTION, encode_marker
 from kafka08.message.scan import plain_producer_batches
@@ -30,15 +31,21 @@ from tests.log.support import append, config, crash_copy, no_space, open_log, wr
 from tests.log.test_producers import produced
 
 
-def verify(log: Log, producer: int) -> None:
-    asked = log.producers.verification(producer)
+def ask(
+    log: Log, producer: int, sequence: int = 0, *, epoch: int = 0, now: int = 0
+) -> Verification | None:
+    return log.producers.verification(producer, epoch, sequence, now)
+
+
+def verify(log: Log, producer: int, sequence: int = 0, *, epoch: int = 0) -> None:
+    asked = ask(log, producer, sequence, epoch=epoch)
     if asked is not None:
         log.producers.confirm(producer, asked)
 
 
 def write(log: Log, producer: int, first: int, count: int = 1, **more: Any) -> int:
     """A batch in the producer's transaction, which the coordinator knows; its offset."""
-    verify(log, producer)
+    verify(log, producer, first, epoch=more.get("epoch", 0))
     data = produced(producer, first, count, attributes=0x10, **more)
     return log.append(writable(data)).first_offset
 
@@ -108,17 +115,43 @@ def test_a_transaction_that_the_coordinator_does_not_know_is_refused(tmp_path: P
     data = produced(7, 0, attributes=0x10)
     with pytest.raises(InvalidTxnStateError):
         log.append(writable(data))
-    asked = log.producers.verification(7)
-    assert asked is not None and log.producers.verification(7) is asked
-    with pytest.raises(InvalidTxnStateError):
-        log.append(writable(data))
-    log.producers.deny(7, asked)
-    log.producers.confirm(7, asked)  # an answer to an older question
+    asked = ask(log, 7)
+    assert asked is not None and ask(log, 7) is asked
     with pytest.raises(InvalidTxnStateError):
         log.append(writable(data))
     assert write(log, 7, 0) == 0
-    assert log.producers.verification(7) is None
+    assert ask(log, 7) is None
     assert log.append(writable(produced(7, 1, attributes=0x10))).first_offset == 1
+
+
+def test_no_batch_overtakes_one_whose_coordinator_did_not_answer(tmp_path: Path) -> None:
+    """The producer sends the next batch before it knows; the log does not know the producer."""
+    log = open_log(tmp_path)
+    ask(log, 7, 0)  # and no answer
+    for sequence in (2, 5):
+        with pytest.raises(OutOfOrderSequenceError):
+            write(log, 7, sequence, 3)
+    assert [write(log, 7, 0, 2), write(log, 7, 2, 3), write(log, 7, 5, 3)] == [0, 2, 5]
+
+
+def test_a_new_epoch_waits_for_no_batch_of_an_older_one(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    before = ask(log, 7, 0)
+    assert before is not None
+    after = ask(log, 7, 4, epoch=1)
+    assert after is not None and after is not before
+    log.producers.confirm(7, before)
+    with pytest.raises(InvalidTxnStateError):
+        log.append(writable(produced(7, 4, epoch=1, attributes=0x10)))
+    assert write(log, 7, 4, epoch=1) == 0
+
+
+def test_questions_are_forgotten_as_producers_are(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    asked = ask(log, 7, 0, now=10)
+    assert log.producers.expire(10) == 0 and ask(log, 7, 3) is asked
+    assert log.producers.expire(11) == 0
+    assert write(log, 7, 3) == 0
 
 
 @pytest.mark.scenario("transactions-14")
@@ -126,7 +159,7 @@ def test_a_marker_makes_an_answer_void(tmp_path: Path) -> None:
     """Otherwise a write that comes late would begin a transaction that nobody ends."""
     log = open_log(tmp_path)
     for confirm_first in (True, False):
-        asked = log.producers.verification(7)
+        asked = ask(log, 7)
         assert asked is not None
         if confirm_first:
             log.producers.confirm(7, asked)

@@ -24,7 +24,7 @@ public class Copy {
         String name = args[1];
         Path checkpoints = Path.of(args[2]);
         Configuration config = new Configuration();
-        config.setString("execution.checkpointing.dir", checkpoints.toUri().toString());
+        config.setString("execution.checkpointing.dir", address(checkpoints));
         config.setString("execution.checkpointing.interval", args[3] + " ms");
         config.setString(
             "execution.checkpointing.externalized-checkpoint-retention", "RETAIN_ON_CANCELLATION");
@@ -36,7 +36,7 @@ public class Copy {
         config.setString("taskmanager.memory.network.min", "16m");
         config.setString("taskmanager.memory.network.max", "16m");
         latest(checkpoints).ifPresent(
-            path -> config.setString("execution.state-recovery.path", path.toUri().toString()));
+            path -> config.setString("execution.state-recovery.path", address(path)));
 
         KafkaSource<String> source = KafkaSource.<String>builder()
             .setBootstrapServers(address)
@@ -78,6 +78,11 @@ public class Copy {
                 .max(Comparator.comparingLong(Copy::number))
                 .map(Path::toAbsolutePath);
         }
+    }
+
+    /** As Flink reads it: a space is a space, not %20. */
+    static String address(Path path) {
+        return "file://" + path.toAbsolutePath();
     }
 
     static long number(Path checkpoint) {

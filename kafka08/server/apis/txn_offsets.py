@@ -18,6 +18,7 @@ from kafka08.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafka08.groups.records import Committed, GroupPartition
+from kafka08.log.producer_state import NONE
 from kafka08.protocol import transaction_schemas as t
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
@@ -88,7 +89,7 @@ class TxnOffsetCommitApi:
         producer = request.producer_id, request.producer_epoch
         try:
             log = self._replicas.partition(self._offsets.partition_for(request.group)).leader_log()
-            self._gate.verify(log, request.transactional_id, producer)
+            self._gate.verify(log, request.transactional_id, producer, NONE)
         except KafkaError as error:
             return AS_LATER_COORDINATOR.get(error.code, error.code)
         code = self._offsets.commit_in_transaction(request.group, entries, *producer)

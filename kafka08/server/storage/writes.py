@@ -65,11 +65,12 @@ class ProducerVersions:
 
 class TransactionGate:
     """The check that the first batch of a transaction in a partition has to pass. ``verify`` is
-    called with the partition's log, the transactional id, and the producer's id and epoch; it may
-    wait, and raises KafkaError. Without a coordinator no batch passes."""
+    called with the partition's log, the transactional id, the producer's id and epoch, and the
+    batch's first sequence; it may wait, and raises KafkaError. Without a coordinator no batch
+    passes."""
 
     def __init__(self) -> None:
-        self.verify: Callable[[Log, str, tuple[int, int]], None] = _refuse
+        self.verify: Callable[[Log, str, tuple[int, int], int], None] = _refuse
 
     def admit(self, log: Log, id_: str | None, data: memoryview) -> None:
         """Raises KafkaError if a batch must not be appended."""
@@ -78,14 +79,15 @@ class TransactionGate:
             return
         if id_ is None:
             raise NoTransactionalIdError("A batch of a transaction came without a transactional.id")
-        self.verify(log, id_, (header.producer_id, header.producer_epoch))
+        producer = header.producer_id, header.producer_epoch
+        self.verify(log, id_, producer, header.base_sequence)
 
 
 class NoTransactionalIdError(KafkaError):
     code = LaterCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
-def _refuse(log: Log, id_: str, producer: tuple[int, int]) -> None:
+def _refuse(log: Log, id_: str, producer: tuple[int, int], sequence: int) -> None:
     raise InvalidTxnStateError(f"{log.topic_partition} takes no transactions")
 
 

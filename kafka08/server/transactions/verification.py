@@ -75,15 +75,17 @@ class Verifier:
         self._peers = peers
         self._coordinator = coordinator
 
-    def verify(self, log: Log, id_: str, of: tuple[int, int]) -> None:
-        """Have a batch of the producer's transaction be taken by the log. May wait.
+    def verify(self, log: Log, id_: str, of: tuple[int, int], sequence: int) -> None:
+        """Have a batch of the producer's transaction be taken by the log. May wait. ``sequence``:
+        the batch's first, or -1 for offsets, which have none.
 
         Raises InvalidTxnStateError if the transaction does not include the partition,
         NotEnoughReplicasError if the coordinator cannot say, InvalidProducerEpochError and
         TransactionRefusedError.
         """
         producer = Producer(*of)
-        asked = log.producers.verification(producer.id)
+        now = self._clock.millis()
+        asked = log.producers.verification(producer.id, producer.epoch, sequence, now)
         if asked is None:
             return
         code = NO_ERROR
@@ -95,7 +97,6 @@ class Verifier:
             log.producers.confirm(producer.id, asked)
             return
         self.failures.mark()
-        log.producers.deny(producer.id, asked)
         raise _refusal(code, id_, log.topic_partition)
 
     def _ask(self, id_: str, producer: Producer, key: TopicPartition) -> int:

@@ -65,6 +65,21 @@ def test_a_coordinator_that_has_vanished_is_not_waited_for(rig: TransactionRig) 
     assert timeouts == [1_500]
 
 
+def test_what_was_sent_behind_a_write_without_an_answer_does_not_overtake_it(
+    rig: TransactionRig,
+) -> None:
+    """Java and librdkafka have five requests under way, and send such a write again and again."""
+    producer = rig.begin()
+    rig.add(producer, 0)
+    nobody = partition_state(TRANSACTIONS_TOPIC, 0, leader=-1)
+    rig.know(nobody, partition_state("t", 0))
+    assert rig.write(producer, 0, "a") == 19
+    rig.know(partition_state(TRANSACTIONS_TOPIC, 0), partition_state("t", 0))
+    assert rig.write(producer, 0, "b", sequence=1) == LaterCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert rig.write(producer, 0, "a") == 0
+    assert rig.write(producer, 0, "b", sequence=1) == 0
+
+
 @pytest.mark.parametrize(
     ("code", "answered"),
     [
