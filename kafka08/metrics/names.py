@@ -40,6 +40,26 @@ LOG_SEGMENTS = _LOG.gauge("NumLogSegments", "Segments of the log.")
 LOG_START = _LOG.gauge("LogStartOffset", "The first offset that is still there.")
 LOG_END = _LOG.gauge("LogEndOffset", "The next offset to be written.")
 LOG_SIZE = _LOG.gauge("Size", "Bytes of all segments, without their indexes.")
+OFFLINE_DIRECTORIES = Beans("kafka.log:type=LogManager").gauge(
+    "OfflineLogDirectoryCount", "Not in 0.8.2.2. Data directories that have failed."
+)
+_DIRECTORIES = Beans("kafka.log:type=LogManager", "logDirectory")
+DIRECTORY_OFFLINE = _DIRECTORIES.gauge(
+    "LogDirectoryOffline", "Not in 0.8.2.2. 1 for a data directory that has failed."
+)
+DIRECTORY_FULL = _DIRECTORIES.gauge(
+    "LogDirectoryFull",
+    "Not in 0.8.2.2. 1 for a data directory whose disk is full: it takes no messages.",
+)
+DIRECTORY_SIZE = _DIRECTORIES.gauge(
+    "LogDirectorySize", "Not in 0.8.2.2. Bytes of the logs in a data directory, without indexes."
+)
+DISK_TOTAL = _DIRECTORIES.gauge(
+    "LogDirectoryTotalBytes", "Not in 0.8.2.2. Bytes of the disk of a data directory."
+)
+DISK_FREE = _DIRECTORIES.gauge(
+    "LogDirectoryFreeBytes", "Not in 0.8.2.2. Bytes of that disk that the broker may still use."
+)
 _CLEANER = Beans("kafka.log:type=LogCleaner")
 CLEANER_BUFFER = _CLEANER.gauge(
     "max-buffer-utilization-percent",
@@ -145,6 +165,15 @@ UNDER_REPLICATED_COUNT = _MANAGER.gauge(
     "UnderReplicatedPartitions",
     "Partitions led here whose isr is shorter than the list of replicas.",
 )
+UNDER_MIN_ISR = _MANAGER.gauge(
+    "UnderMinIsrPartitionCount",
+    "Not in 0.8.2.2. Partitions led here whose isr is shorter than min.insync.replicas: they "
+    "refuse messages with acks=all.",
+)
+AT_MIN_ISR = _MANAGER.gauge(
+    "AtMinIsrPartitionCount",
+    "Not in 0.8.2.2. Partitions led here that would refuse them with one replica less.",
+)
 ISR_EXPANDS = _MANAGER.meter("IsrExpandsPerSec", "Isrs that this leader let grow.", "expands")
 ISR_SHRINKS = _MANAGER.meter(
     "IsrShrinksPerSec",
@@ -180,6 +209,16 @@ VERIFICATION_FAILURES = _VERIFICATION.meter(
     "VerificationFailureRate",
     "Not in 0.8.2.2. Transactions that do not include the partition, or that nobody knows about.",
     "verifications",
+)
+
+
+ZOOKEEPER_AWAY = Beans("kafka.server:type=SessionExpireListener").gauge(
+    "ZooKeeperOutOfReach",
+    "Not in 0.8.2.2. 1 while the broker has no connection to ZooKeeper: it may not lead any more.",
+)
+CERTIFICATE_END = Beans("kafka.network:type=SocketServer", "listener").gauge(
+    "CertificateExpirySeconds",
+    "Not in 0.8.2.2. When the certificate of a listener ends, in seconds since 1970.",
 )
 
 

@@ -40,7 +40,8 @@ class Store(NamedTuple):
 
 
 class Tls:
-    """The context of a listener, or of connections to brokers. Raises ConfigError."""
+    """The context of a listener, or of connections to brokers. Raises ConfigError. ``expires``:
+    when its own certificate ends, None without one or if it cannot be read."""
 
     def __init__(
         self, settings: SslSettings, make: Callable[[SslSettings], ssl.SSLContext]
@@ -49,6 +50,7 @@ class Tls:
         self._make = make
         self._stamps = self._read_stamps()
         self.context = make(settings)
+        self.expires = self._read_expiry()
         if settings.ssl_keystore_location is not None:
             warn_if_open(settings.ssl_keystore_location, "a private key")
 
@@ -67,7 +69,7 @@ class Tls:
         try:
             context = self._make(self._settings)
             if self._settings.ssl_keystore_location is not None:
-                _check_own_certificate(_context(ssl.PROTOCOL_TLS_SERVER, self._settings))
+                _check_own_certificate(self._settings)
         except (ConfigError, OSError, ValueError) as error:
             logger.error(
                 "Changed files of ssl.keystore.location or ssl.truststore.location are not used, "
@@ -76,7 +78,16 @@ class Tls:
             )
             return
         self.context = context
+        self.expires = self._read_expiry()
         logger.info("Certificates in changed files are used for new connections from now on")
+
+    def _read_expiry(self) -> datetime | None:
+        if not _has_key(self._settings):
+            return None
+        try:
+            return names.expiry(_own_certificate(self._settings))
+        except (ConfigError, OSError, ValueError):
+            return None  # the first client that connects is told why
 
     def _read_stamps(self) -> list[tuple[int, int, int] | None]:
         return [_stamp(path) for path in _files(self._settings)]
@@ -254,8 +265,10 @@ def _reason(error: Exception) -> str:
     return getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
 
 
-def _check_own_certificate(context: ssl.SSLContext) -> None:
-    """Raises OSError or ConfigError if no client could connect with ``context``'s certificate."""
+def _own_certificate(settings: SslSettings) -> bytes:
+    """The certificate (DER) that a client is sent. Raises OSError or ConfigError if none could
+    connect."""
+    context = _context(ssl.PROTOCOL_TLS_SERVER, settings)
     receiver = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     receiver.check_hostname, receiver.verify_mode = False, ssl.CERT_NONE
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -268,6 +281,12 @@ def _check_own_certificate(context: ssl.SSLContext) -> None:
     certificate = client.getpeercert(binary_form=True)
     if certificate is None:
         raise ConfigError("a handshake with them fails")
+    return certificate
+
+
+def _check_own_certificate(settings: SslSettings) -> None:
+    """Raises OSError or ConfigError if no client could connect with its certificate."""
+    certificate = _own_certificate(settings)
     ends = names.expiry(certificate)
     if ends < datetime.now(timezone.utc):
         raise ConfigError(f"the certificate of {names.subject(certificate)} ended on {ends:%F}")

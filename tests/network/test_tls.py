@@ -374,8 +374,10 @@ def test_changed_files_are_taken_into_use_if_they_are_good(
         path.unlink()
         tls.reload()
         assert subject() == before
+        ends = tls.expires
         write(good)
         assert subject() == ((("commonName", "renewed"),),)
+        assert ends is not None and tls.expires is not None and tls.expires != ends
         assert call(standing, b"x") == b"x"
         standing.close()
     finally:
@@ -391,6 +393,12 @@ def test_key_files_that_others_can_read_draw_a_warning(
     path.chmod(0o644)
     Tls(settings(ssl_keystore_location=str(path)), server_context)
     assert f"Others than the owner can read {path}" in caplog.text
+
+
+def test_when_a_certificate_ends() -> None:
+    """A start with one that has ended goes on, as that of the original."""
+    assert str(Tls(settings("expired"), server_context).expires) == "2021-01-01 00:00:00+00:00"
+    assert Tls(settings(None), client_context).expires is None
 
 
 def test_keys_with_a_password() -> None:

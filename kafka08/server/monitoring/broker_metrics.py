@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from kafka08.metrics.topics import KINDS
 from kafka08.network.server import Server
 from kafka08.runtime import Clock
 from kafka08.server.groups.offset_manager import OffsetManager
+from kafka08.server.monitoring.directories import FAILED, FULL, Directory, directories
 from kafka08.server.monitoring.health import Health
 from kafka08.server.replication.fetchers import FetcherStats, ReplicaFetcher, ReplicaFetcherManager
 from kafka08.server.replication.isr import IsrMaintenance
@@ -52,14 +53,16 @@ def _version() -> str:
 
 
 def add_checks(health: Health, replicas: ReplicaManager, manager: LogManager) -> None:
-    """The reasons for which a running broker is not ready."""
+    """The reasons for which a running broker is not ready, and what else there is to say."""
 
-    def disks() -> str:
-        failed = manager.failed_dirs
-        return f"data directories have failed: {', '.join(failed)}" if failed else ""
+    def listed(reason: str, paths: Iterable[str]) -> str:
+        names = ", ".join(sorted(paths))
+        return f"{reason}: {names}" if names else ""
 
     health.add_check(lambda: "ZooKeeper is out of reach" if replicas.fenced else "")
-    health.add_check(disks)
+    health.add_check(lambda: listed("data directories have failed", manager.failed_dirs))
+    health.add_warning(lambda: listed("data directories are full", manager.full_dirs))
+    health.shows("directories", lambda: [each._asdict() for each in directories(manager)])
 
 
 def add_logs(registry: Registry, manager: LogManager) -> None:
@@ -73,8 +76,25 @@ def add_logs(registry: Registry, manager: LogManager) -> None:
     registry.add(names.LOG_END, of_each(lambda log: log.log_end_offset))
     registry.add(names.LOG_SIZE, of_each(lambda log: log.size))
     registry.add(names.LOG_FLUSHES, same(manager.flush_times))
+    _add_directories(registry, manager)
     if manager.cleaner is not None:
         _add_cleaner(registry, manager.cleaner)
+
+
+def _add_directories(registry: Registry, manager: LogManager) -> None:
+    def of_each(read: Callable[[Directory], int | None]) -> Source:
+        return lambda: (
+            ((each.path,), value)
+            for each in directories(manager)
+            if (value := read(each)) is not None
+        )
+
+    registry.add(names.OFFLINE_DIRECTORIES, one(lambda: len(manager.failed_dirs)))
+    registry.add(names.DIRECTORY_OFFLINE, of_each(lambda each: int(each.state == FAILED)))
+    registry.add(names.DIRECTORY_FULL, of_each(lambda each: int(each.state == FULL)))
+    registry.add(names.DIRECTORY_SIZE, of_each(lambda each: each.size))
+    registry.add(names.DISK_TOTAL, of_each(lambda each: each.total))
+    registry.add(names.DISK_FREE, of_each(lambda each: each.free))
 
 
 def _add_cleaner(registry: Registry, cleaner: LogCleaner) -> None:
@@ -108,10 +128,19 @@ def add_replicas(registry: Registry, replicas: ReplicaManager, isr: IsrMaintenan
         for key, partition in list(partitions.items()):
             yield (key.topic, str(key.partition)), int(is_under_replicated(partition))
 
+    def spare_replicas() -> Iterator[int]:
+        """How many each isr has above min.insync.replicas, of partitions that are led here."""
+        for each in hosted():
+            if each.is_leader and each.log is not None:
+                yield len(each.isr) - each.log.config.min_insync_replicas
+
     registry.add(names.LEADERS, one(lambda: sum(each.is_leader for each in hosted())))
     registry.add(names.PARTITIONS, one(lambda: len(hosted())))
     registry.add(names.UNDER_REPLICATED, under_replicated)
     registry.add(names.UNDER_REPLICATED_COUNT, one(lambda: sum(map(is_under_replicated, hosted()))))
+    registry.add(names.UNDER_MIN_ISR, one(lambda: sum(room < 0 for room in spare_replicas())))
+    registry.add(names.AT_MIN_ISR, one(lambda: sum(room == 0 for room in spare_replicas())))
+    registry.add(names.ZOOKEEPER_AWAY, one(lambda: int(replicas.fenced)))
     registry.add(names.ISR_EXPANDS, same(isr.expands))
     registry.add(names.ISR_SHRINKS, same(isr.shrinks))
     for kind in KINDS:

@@ -91,11 +91,12 @@ class Endpoints:
         return _json(_OK, {"status": "live"})
 
     def _ready(self, environ: WSGIEnvironment) -> Page:
-        state, reasons = self._health.state, self._health.reasons()
+        health = self._health
+        state, reasons, details = health.state, health.reasons(), health.details()
         if reasons:
             found = {"status": "not ready", "broker_state": state, "reasons": reasons}
-            return _json(_UNAVAILABLE, found)
-        return _json(_OK, {"status": "ready", "broker_state": state})
+            return _json(_UNAVAILABLE, found | details)
+        return _json(_OK, {"status": "ready", "broker_state": state} | details)
 
     def _jmx(self, environ: WSGIEnvironment) -> Page:
         asked = parse_qs(environ["QUERY_STRING"], keep_blank_values=True).get("qry", ["*:*"])[-1]

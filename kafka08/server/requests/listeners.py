@@ -9,6 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafka08.common import SASL_SSL, SSL, Endpoint
+from kafka08.metrics import names as metrics
+from kafka08.metrics.registry import Registry
 from kafka08.network.connection_limits import NO_LIMIT, UNLIMITED, ConnectionLimits, Most
 from kafka08.network.failures import Failures
 from kafka08.network.hosts import canonical_host_name
@@ -85,6 +87,15 @@ class Listening(Room):
     ) -> dict[str, Login]:
         """As ``LoginSettings.by_listener``."""
         return self.logins.by_listener(self._runtime, credentials, versions, self._failures)
+
+    def add_metrics(self, registry: Registry) -> None:
+        def ends() -> Iterator[tuple[tuple[str], float]]:
+            for listener, tls in self.certificates.servers.items():
+                if tls.expires is not None:
+                    yield (listener,), tls.expires.timestamp()
+
+        if self.certificates.servers:
+            registry.add(metrics.CERTIFICATE_END, ends)
 
     def schedule(self, scheduler: Scheduler) -> None:
         certificates = self.certificates

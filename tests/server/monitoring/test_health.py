@@ -47,3 +47,15 @@ def test_a_broker_that_runs_is_ready_unless_a_check_says_no() -> None:
     assert health.reasons() == ["ZooKeeper is out of reach"]
     health.enter(PENDING_SHUTDOWN)
     assert health.reasons() == ["the broker is handing its leaderships over"]
+
+
+def test_warnings_and_details_leave_a_broker_ready() -> None:
+    health = Health()
+    warning = [""]
+    health.add_warning(lambda: warning[0])
+    health.shows("directories", lambda: ["/a"])
+    health.runs(bool)
+    assert health.details() == {"directories": ["/a"]}
+    warning[0] = "data directories are full: /a"
+    assert health.reasons() == []
+    assert health.details() == {"warnings": [warning[0]], "directories": ["/a"]}

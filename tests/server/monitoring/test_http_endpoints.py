@@ -104,6 +104,18 @@ def test_health(site: Site) -> None:
     site.health.runs(bool)
     code, _, body = site.get("/health/ready")
     assert (code, json.loads(body)) == (200, {"status": "ready", "broker_state": 3})
+    site.health.shows("directories", list)
+    site.health.add_warning(lambda: "it is Monday")
+    code, _, body = site.get("/health/ready")
+    details = {"warnings": ["it is Monday"], "directories": []}
+    assert (code, json.loads(body)) == (200, {"status": "ready", "broker_state": 3} | details)
+    site.health.add_check(lambda: "ZooKeeper is out of reach")
+    assert json.loads(site.get("/health/ready")[2]) == {
+        "status": "not ready",
+        "broker_state": 3,
+        "reasons": ["ZooKeeper is out of reach"],
+        **details,
+    }
 
 
 @pytest.mark.scenario("ops-20")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kafka08.errors import ConfigError
+from kafka08.metrics.registry import Registry
 from kafka08.network.tls import SecureConnector
 from kafka08.runtime import ThreadRuntime
 from kafka08.server.main import main
@@ -65,6 +66,25 @@ def test_listeners_have_settings_of_their_own(stores: dict[str, str]) -> None:
     assert (first.name_of("CN=a,O=b"), second.name_of("CN=a,O=b")) == ("a", "CN=a,O=b")
     assert isinstance(certificates.connector(ThreadRuntime()), SecureConnector)
     certificates.reload()
+
+
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
+def test_metrics_tell_when_certificates_end(stores: dict[str, str], protocol: str) -> None:
+    own = {
+        "listeners": "A://127.0.0.1:0,PLAINTEXT://127.0.0.1:0",
+        "listener.security.protocol.map": f"A:{protocol},PLAINTEXT:PLAINTEXT",
+    }
+    config = BrokerConfig.from_properties({**MINIMAL, **own, **stores})
+    runtime: Any = FakeRuntime()
+    listening, registry = Listening(config, runtime), Registry(runtime)
+    listening.add_metrics(registry)
+    found = [(each.labels, each.value) for _, piece in registry.pieces() for each in piece]
+    if protocol == "PLAINTEXT":
+        assert found == []
+    else:
+        expires = listening.certificates.servers["A"].expires
+        assert expires is not None
+        assert found == [({"listener": "A"}, expires.timestamp())]
 
 
 @pytest.mark.scenario("security-4")
