@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -27,17 +27,21 @@ from zk.znodes import MalformedNodeError
 logger = logging.getLogger("kafka.console.ClusterState")
 
 NO_LEADER = -1
+# How long a broker that has gone is shown if it has no replicas.
+_REMEMBERED_MS = 3_600_000
 T = TypeVar("T")
 
 
 class BrokerView(NamedTuple):
-    """A broker that is registered, or that only assignments name (``addresses`` empty then).
+    """A broker that is registered (``is_live``), or was, or that only assignments name.
 
-    ``is_ours`` None: unknown. ``since_ms``: when it registered. ``failed`` and ``full``: partitions
-    whose data directory it reported as failed, or as full.
+    ``addresses``: those of its last registration, none if that is unknown. ``is_ours`` None:
+    unknown. ``since_ms``: when it registered, or was first missed; None if that is unknown.
+    ``failed`` and ``full``: partitions whose data directory it reported as failed, or as full.
     """
 
     id: int
+    is_live: bool = False
     addresses: tuple[str, ...] = ()
     since_ms: int | None = None
     is_ours: bool | None = None
@@ -45,8 +49,9 @@ class BrokerView(NamedTuple):
     full: tuple[TopicPartition, ...] = ()
 
     @property
-    def is_live(self) -> bool:
-        return bool(self.addresses)
+    def serves_later_apis(self) -> bool:
+        """Whether it can be asked what 0.8.2.2 does not know."""
+        return self.is_live and bool(self.is_ours)
 
 
 class PartitionView(NamedTuple):
@@ -123,6 +128,7 @@ class StateReader:
     _zk: ZkClient
     _cluster: ClusterClient
     _clock: Clock
+    _known: dict[int, BrokerView] = field(default_factory=dict)
 
     def read(self) -> ClusterState:
         """Raises the errors of ZkClient."""
@@ -169,26 +175,42 @@ class StateReader:
         return TopicView(views, is_deleting)
 
     def _brokers(self, topics: Mapping[str, TopicView]) -> dict[int, BrokerView]:
-        found = {
-            replica: BrokerView(replica)
+        """Those that are registered, that have replicas, or that went not long ago."""
+        live = self._live()
+        assigned = {
+            replica
             for view in topics.values()
             for partition in view.partitions.values()
             for replica in partition.replicas
         }
-        for broker_id, registration in registry.registrations(self._zk).items():
+        now = self._clock.millis()
+        found = dict(live)
+        for id_ in (assigned | self._known.keys()) - live.keys():
+            view = self._known.get(id_, BrokerView(id_))
+            if view.is_live:
+                view = view._replace(is_live=False, since_ms=now, failed=(), full=())
+            if id_ in assigned or (view.since_ms or 0) > now - _REMEMBERED_MS:
+                found[id_] = view
+        self._known = dict(sorted(found.items()))
+        return self._known
+
+    def _live(self) -> dict[int, BrokerView]:
+        found = {}
+        for id_, registration in registry.registrations(self._zk).items():
             if registration is None:
-                found[broker_id] = BrokerView(broker_id, ("a node that cannot be read",))
+                found[id_] = BrokerView(id_, True, ("a node that cannot be read",))
                 continue
             since = registration.timestamp
-            found[broker_id] = BrokerView(
-                broker_id,
+            found[id_] = BrokerView(
+                id_,
+                True,
                 tuple(map(str, registration.endpoints))
                 or (f"{registration.host}:{registration.port}",),
                 int(since) if since.isascii() and since.isdecimal() else None,
                 registration.formats is not None,
-                *self._offline(broker_id),
+                *self._offline(id_),
             )
-        return dict(sorted(found.items()))
+        return found
 
     def _offline(self, broker_id: int) -> tuple[tuple[TopicPartition, ...], ...]:
         path = znodes.offline_replicas_path(broker_id)

@@ -56,6 +56,11 @@ class Observer:
         self._scheduler.stop(5.0)
         self.history.close()
 
+    @property
+    def has_looked(self) -> bool:
+        """Whether the cluster was read, or could not be."""
+        return self.state is not None or bool(self.error)
+
     def age_ms(self) -> int | None:
         """How old the state is; None before the first."""
         return None if self.state is None else self._clock.millis() - self.state.time_ms

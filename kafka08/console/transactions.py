@@ -230,7 +230,7 @@ class TransactionAdmin:
         brokers = {
             each.id: each
             for each in lags.brokers
-            if each.id in state.brokers and state.brokers[each.id].is_ours
+            if each.id in state.brokers and state.brokers[each.id].serves_later_apis
         }
         leaders = {
             tp: brokers[log.leader] for tp, log in lags.logs.items() if log.leader in brokers

@@ -54,12 +54,12 @@ _SUMS: tuple[tuple[str, Callable[[PartitionLag], int]], ...] = (
 
 def families(lags: Lags) -> Iterator[Metric]:
     """The result of a round."""
-    yield from _cluster(lags)
     yield from _topics(lags.logs)
     yield from _groups(lags.groups)
 
 
-def _family(name: str, text: str, labels: tuple[str, ...], samples: Samples) -> Metric:
+def gauge(name: str, text: str, labels: tuple[str, ...], samples: Samples) -> Metric:
+    """The family ``kafka_name``; samples without a value are left out."""
     family = GaugeMetricFamily(f"kafka_{name}", text, labels=labels)
     for values, number in samples:
         if number is not None:
@@ -67,25 +67,19 @@ def _family(name: str, text: str, labels: tuple[str, ...], samples: Samples) -> 
     return family
 
 
-def _cluster(lags: Lags) -> Iterator[Metric]:
-    yield _family("brokers", "Number of live brokers", (), [((), len(lags.brokers))])
-    addresses = [((str(each.id), f"{each.host}:{each.port}"), 1) for each in lags.brokers]
-    yield _family("broker_info", "A live broker", ("id", "address"), addresses)
-
-
 def _topics(logs: Mapping[TopicPartition, LogState]) -> Iterator[Metric]:
     counts = sorted(Counter(tp.topic for tp in logs).items())
     text = "Number of partitions of a topic"
-    yield _family("topic_partitions", text, ("topic",), [((topic,), n) for topic, n in counts])
+    yield gauge("topic_partitions", text, ("topic",), [((topic,), n) for topic, n in counts])
     labels = ("topic", "partition")
     for name, text, value in _LOGS:
         samples = (((tp.topic, str(tp.partition)), value(log)) for tp, log in logs.items())
-        yield _family(f"topic_partition_{name}", text, labels, samples)
+        yield gauge(f"topic_partition_{name}", text, labels, samples)
 
 
 def _groups(groups: Mapping[str, GroupLag]) -> Iterator[Metric]:
     def family(name: str, text: str, labels: tuple[str, ...], samples: Samples) -> Metric:
-        return _family(f"consumergroup_{name}", text, ("consumergroup", *labels), samples)
+        return gauge(f"consumergroup_{name}", text, ("consumergroup", *labels), samples)
 
     partitions = [
         ((group, tp.topic, str(tp.partition)), each)

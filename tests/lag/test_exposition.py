@@ -60,8 +60,6 @@ def test_names_and_labels_are_those_of_kafka_exporter() -> None:
     assert found["kafka_topic_partition_leader_is_preferred", log] == 1
     assert found["kafka_topic_partition_under_replicated_partition", log] == 1
     assert found["kafka_topic_partitions", (("topic", "t"),)] == 2
-    assert found["kafka_brokers", ()] == 1
-    assert found["kafka_broker_info", (("address", "h:9092"), ("id", "0"))] == 1
 
 
 def test_names_of_our_own() -> None:

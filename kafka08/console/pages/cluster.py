@@ -134,7 +134,7 @@ def broker(visit: Visit, broker_id: int) -> Response:
 
 def _directories(visit: Visit, broker: BrokerView) -> list[Directory] | None:
     """None if the broker does not report them: 0.8.2.2 does not."""
-    if not broker.is_live or not broker.is_ours:
+    if not broker.serves_later_apis:
         return None
     try:
         response = visit.site.browser.call_broker(broker.id, DescribeLogDirsRequest(None))

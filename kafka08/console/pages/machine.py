@@ -9,22 +9,24 @@ from prometheus_client.exposition import choose_encoder
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
+from kafka08.console.cluster_state import ClusterState
+from kafka08.console.exposition import families
+from kafka08.console.observer import Observer
 from kafka08.console.site import Visit
-from kafka08.lag.exposition import families
 from kafka08.metrics.exposition import texts
 
 _STATIC = {"console.css": "text/css", "console.js": "text/javascript"}
 
 
 def metrics(visit: Visit) -> Response:
-    """Lag for Prometheus; 503 before the first collection, or if the last one failed."""
+    """Brokers and lag for Prometheus; 503 before the first look. A scrape does not fail with the
+    cluster: alerts on what is known must not end then."""
     observer = visit.site.observer
-    if observer.lags is None or observer.lag_error:
-        reason = observer.lag_error or "lag has not been collected yet"
-        return Response(f"{reason}\n", 503, mimetype="text/plain")
+    if not observer.has_looked:
+        return Response("the cluster has not been read yet\n", 503, mimetype="text/plain")
     encode, content_type = choose_encoder(visit.request.headers.get("Accept", ""))
     # Other requests are answered while a large text is sent, family by family.
-    pieces = texts(families(observer.lags), encode)
+    pieces = texts(families(observer), encode)
     return Response(pieces, content_type=content_type)
 
 
@@ -33,14 +35,30 @@ def live(visit: Visit) -> Response:
 
 
 def ready(visit: Visit) -> Response:
-    """503 while the cluster cannot be seen."""
+    """503 while the cluster cannot be seen. The pages of a cluster without brokers are wanted more
+    than ever: it is ready then, with ``warnings``."""
     observer = visit.site.observer
     if observer.state is None or observer.error:
         return _told(503, status="not ready", reason=observer.error or "no data yet")
-    return _told(200, status="ready")
+    warnings = _warnings(observer, observer.state)
+    return _told(200, status="ready", **({"warnings": warnings} if warnings else {}))
 
 
-def _told(code: int, **values: str) -> Response:
+def _warnings(observer: Observer, state: ClusterState) -> list[str]:
+    warnings = []
+    down = [str(id_) for id_, broker in state.brokers.items() if not broker.is_live]
+    if not state.live:
+        warnings.append("no broker is registered")
+    elif down:
+        warnings.append(f"brokers are down: {', '.join(down)}")
+    if state.live and not state.told:
+        warnings.append("no broker answers")
+    if observer.lag_error:
+        warnings.append(f"lag cannot be collected: {observer.lag_error}")
+    return warnings
+
+
+def _told(code: int, **values: str | list[str]) -> Response:
     return Response(json.dumps(values) + "\n", code, mimetype="application/json")
 
 

@@ -82,7 +82,7 @@ def _deletes(visit: Visit) -> bool | None:
     one of 0.8.2.2, or one that does not let the console see its settings."""
     state = state_of(visit)
     broker = state.brokers.get(-1 if state.controller is None else state.controller)
-    if broker is None or not broker.is_live or not broker.is_ours:
+    if broker is None or not broker.serves_later_apis:
         return None
     asked = a.DescribedResource(a.BROKER_RESOURCE, str(broker.id), [_DELETION])
     try:

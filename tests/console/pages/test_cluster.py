@@ -6,6 +6,7 @@ import pytest
 
 from kafka08.common import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, TopicPartition
 from kafka08.console.app import ROUTES
+from kafka08.console.shown import moment
 from kafka08.protocol.admin_schemas import (
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
@@ -58,7 +59,36 @@ def test_a_dead_broker_that_assignments_name_is_listed() -> None:
     scene = ConsoleScene()
     scene.topic("t", [7], leader=-1, isr=[])
     scene.look()
-    assert "7 down" in scene.page("/brokers")
+    assert "7 - down" in scene.page("/brokers")
+
+
+def test_a_broker_that_dies_keeps_its_address_and_shows_since_when() -> None:
+    scene = ConsoleScene()
+    scene.topic("t", [1])
+    scene.look()
+    address = scene.observer.state.brokers[1].addresses[0]  # type: ignore[union-attr]
+    del scene.server.nodes["/brokers/ids/1"]
+    scene.runtime.clock.advance(60)
+    gone_ms = scene.runtime.clock.millis()
+    for _ in range(2):
+        scene.look()
+        page = scene.page("/brokers")
+        assert f"1 {address} down kafka08 {moment(gone_ms)}" in page
+        scene.runtime.clock.advance(60)
+    assert address in scene.page("/brokers/1")
+
+
+def test_a_broker_without_replicas_that_has_gone_is_shown_for_an_hour() -> None:
+    scene = ConsoleScene()
+    scene.look()
+    del scene.server.nodes["/brokers/ids/1"]
+    scene.look()
+    scene.runtime.clock.advance(3599)
+    scene.look()
+    assert scene.observer.state is not None and 1 in scene.observer.state.brokers
+    scene.runtime.clock.advance(2)
+    scene.look()
+    assert 1 not in scene.observer.state.brokers
 
 
 def test_one_broker_with_its_partitions() -> None:
