@@ -137,13 +137,14 @@ class Browser:
         self._cluster.refresh()
         return self._cluster.call(self._cluster.known_leader(tp), request)
 
-    def call_broker(self, broker_id: int, request: object) -> Any:
-        """One request to a broker. Raises KafkaError if the broker is not up."""
+    def call_broker(self, broker_id: int, request: object, *, api_versions: bool = False) -> Any:
+        """One request to a broker, as ``ClusterClient.call``. Raises KafkaError if the broker is
+        not up."""
         self._cluster.refresh()
         broker = self._cluster.broker(broker_id)
         if broker is None:
             raise KafkaError(f"Broker {broker_id} is not up")
-        return self._cluster.call(broker, request)
+        return self._cluster.call(broker, request, api_versions=api_versions)
 
     @contextmanager
     def _consumer(self, tp: TopicPartition) -> Iterator[SimpleConsumer]:

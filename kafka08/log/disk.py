@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 # The process or the machine lacks a resource. It may be available again soon, and the failed
 # call has had no effect.
@@ -25,6 +25,8 @@ _SHORTAGES = frozenset(
         errno.EINTR,
     )
 )
+
+UNKNOWN: Final = -1
 
 
 class SyncError(OSError):
@@ -90,6 +92,16 @@ def has_room(directory: str, wanted: int) -> bool:
     found = os.statvfs(directory)
     # Some file systems do not count their files.
     return found.f_bavail * found.f_frsize >= wanted and (found.f_favail > 0 or not found.f_files)
+
+
+def space(directory: str) -> tuple[int, int]:
+    """The bytes of the disk of ``directory``, and of those the free ones that this process may use;
+    UNKNOWN if it does not say."""
+    try:
+        found = os.statvfs(directory)
+    except OSError:
+        return UNKNOWN, UNKNOWN  # the next use of the directory reports the error
+    return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
 
 
 def is_failure(directory: str, error: OSError) -> bool:

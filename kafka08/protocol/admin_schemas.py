@@ -7,8 +7,10 @@ closes the connection over the others, as an original broker does over all of th
 
 from typing import Annotated, NamedTuple
 
+from kafka08.errors import NO_ERROR
 from kafka08.protocol.schemas import NOT_ASKED, operations
 from kafka08.protocol.types import (
+    Compact,
     Doc,
     Nullable,
     Since,
@@ -23,6 +25,7 @@ from kafka08.protocol.types import (
     nullable_string,
     strict_string,
     string,
+    tagged_fields,
 )
 
 TOPIC_RESOURCE = 2
@@ -369,14 +372,16 @@ class IncrementalAlterConfigsResponse(NamedTuple):
 
 
 class LogDirsTopic(NamedTuple):
-    topic: strict_string
-    partitions: Annotated[list[int32], Strict()]
+    topic: Annotated[strict_string, Compact(2)]
+    partitions: Annotated[list[int32], Compact(2), Strict()]
+    tags: Annotated[tagged_fields, Since(2)] = None
 
 
 class DescribeLogDirsRequest(NamedTuple):
     """The data directories of this broker, and the replicas in them."""
 
-    topics: Annotated[list[LogDirsTopic] | None, Nullable(), Doc("null = all")]
+    topics: Annotated[list[LogDirsTopic] | None, Compact(2), Nullable(), Doc("null = all")]
+    tags: Annotated[tagged_fields, Since(2)] = None
 
 
 class LogDirPartition(NamedTuple):
@@ -384,19 +389,26 @@ class LogDirPartition(NamedTuple):
     size: Annotated[int64, Doc("bytes of the log's segments")]
     offset_lag: Annotated[int64, Doc("behind the high watermark of the leader")]
     is_future: Annotated[boolean, Doc("always false: replicas do not move between directories")]
+    tags: Annotated[tagged_fields, Since(2)] = None
 
 
 class LogDirTopic(NamedTuple):
-    topic: string
-    partitions: list[LogDirPartition]
+    topic: Annotated[string, Compact(2)]
+    partitions: Annotated[list[LogDirPartition], Compact(2)]
+    tags: Annotated[tagged_fields, Since(2)] = None
 
 
 class LogDir(NamedTuple):
     error: Annotated[int16, Doc("56 if the directory has failed")]
-    path: string
-    topics: list[LogDirTopic]
+    path: Annotated[string, Compact(2)]
+    topics: Annotated[list[LogDirTopic], Compact(2)]
+    total_bytes: Annotated[int64, Since(4), Doc("of its disk; -1 if unknown")] = -1
+    usable_bytes: Annotated[int64, Since(4), Doc("of those, the free ones; -1 if unknown")] = -1
+    tags: Annotated[tagged_fields, Since(2)] = None
 
 
 class DescribeLogDirsResponse(NamedTuple):
     throttle_time_ms: int32
-    log_dirs: list[LogDir]
+    log_dirs: Annotated[list[LogDir], Compact(2)]
+    error: Annotated[int16, Since(3, before="log_dirs")] = NO_ERROR
+    tags: Annotated[tagged_fields, Since(2)] = None

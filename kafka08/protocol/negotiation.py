@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kafka08.errors import NO_ERROR, ProtocolError
+from kafka08.protocol.admin_schemas import DescribeLogDirsRequest
 from kafka08.protocol.later_schemas import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -30,15 +31,16 @@ from kafka08.protocol.types import Schema, Struct
 _ASKED_IN = 0
 # The first versions with message format 2, and with the times of messages.
 _NEEDED = ((ProduceRequest, 3), (FetchRequest, 4), (ListOffsetsRequest, 1))
-# The requests of idempotent and transactional producers, if a broker serves them: the first
+# Requests that a broker need not serve. Of idempotent and transactional producers, the first
 # versions in which a producer goes on after an error and offsets name a group's member, and the
-# last ones that are for clients.
-_TRANSACTIONS: dict[Schema, tuple[int, int]] = {
+# last ones that are for clients. Data directories come with their free space in the last version.
+_OPTIONAL: dict[Schema, tuple[int, int]] = {
     InitProducerIdRequest: (3, 4),
     AddPartitionsToTxnRequest: (0, 3),
     AddOffsetsToTxnRequest: (0, 3),
     EndTxnRequest: (0, 3),
     TxnOffsetCommitRequest: (3, 3),
+    DescribeLogDirsRequest: (0, 4),
 }
 
 
@@ -91,7 +93,7 @@ def answered(frame: bytes | bytearray | memoryview, name: str) -> Versions:
                 f"{name} serves {api.name} {there}; {least} to {api.last} are needed"
             )
         versions[request] = Negotiated(version, Struct(api.response, version))
-    for sent, (least, most) in _TRANSACTIONS.items():
+    for sent, (least, most) in _OPTIONAL.items():
         api = APIS[api_of(sent)[0]]
         found = served.get(api.key)
         version = -1 if found is None else min(found.max_version, most)
@@ -110,8 +112,8 @@ def chosen(request: object, versions: Versions, version: int | None = None) -> N
     if version is not None:
         return Negotiated(version, Struct(response.schema, version))
     negotiated = versions.get(type(request))
-    if negotiated is None and versions and type(request) in _TRANSACTIONS:
-        least, most = _TRANSACTIONS[type(request)]
+    if negotiated is None and versions and type(request) in _OPTIONAL:
+        least, most = _OPTIONAL[type(request)]
         raise NotServedError(
             f"The broker does not serve {APIS[key].name} of a version from {least} to {most}"
         )

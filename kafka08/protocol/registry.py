@@ -113,7 +113,7 @@ APIS: Apis = {
         _api(31, "DeleteAcls", acls, 1, most_elements=FEW),
         _api(32, "DescribeConfigs", a, 3, 0, most_elements=FEW),
         _api(33, "AlterConfigs", a, 1, 0, most_elements=FEW),
-        _api(35, "DescribeLogDirs", a, 1),
+        _api(35, "DescribeLogDirs", a, 4, flexible=2),
         _api(SASL_AUTHENTICATE, "SaslAuthenticate", later, 1),
         _api(37, "CreatePartitions", a, 1, 0),
         _api(42, "DeleteGroups", g, 1, most_elements=FEW),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -19,12 +19,13 @@ from kafka08.console.site import Visit
 from kafka08.errors import KafkaError, meaning_of
 from kafka08.lag.collector import Lags, LogState
 from kafka08.lag.judgement import worst
-from kafka08.protocol.admin_schemas import DescribeLogDirsRequest
+from kafka08.protocol.admin_schemas import DescribeLogDirsRequest, LogDir
 from kafka08.settings.topic import LogConfig
 from zk.errors import ZkError
 from zk.znodes import MalformedNodeError
 
 _SHOWN_PARTITIONS = 500
+_NOT_TOLD = -1  # in place of a disk's bytes
 _UNKNOWN = LogState(-1, (), (), None, None)
 _KINDS = {
     "": "all topics",
@@ -44,12 +45,16 @@ class BrokerRow(NamedTuple):
 
 
 class Directory(NamedTuple):
-    """A data directory of a broker. ``error``: why it cannot be used, "" if it can."""
+    """A data directory of a broker. ``error``: why it cannot be used, "" if it can. ``free`` and
+    ``total``: bytes of its disk, None if the broker does not say."""
 
     path: str
     error: str
+    is_full: bool
     partitions: int
     bytes: int
+    free: int | None
+    total: int | None
 
 
 class TopicRow(NamedTuple):
@@ -137,18 +142,28 @@ def _directories(visit: Visit, broker: BrokerView) -> list[Directory] | None:
     if not broker.serves_later_apis:
         return None
     try:
-        response = visit.site.browser.call_broker(broker.id, DescribeLogDirsRequest(None))
+        asked = DescribeLogDirsRequest(None)
+        response = visit.site.browser.call_broker(broker.id, asked, api_versions=True)
     except (OSError, KafkaError):
         return []
-    return [
-        Directory(
-            found.path,
-            meaning_of(found.error) if found.error else "",
-            sum(len(topic.partitions) for topic in found.topics),
-            sum(each.size for topic in found.topics for each in topic.partitions),
-        )
-        for found in response.log_dirs
-    ]
+    full = set(broker.full)
+    return [_directory(each, full) for each in response.log_dirs]
+
+
+def _directory(found: LogDir, full: Set[TopicPartition]) -> Directory:
+    sizes = {
+        TopicPartition(topic.topic, each.partition): each.size
+        for topic in found.topics
+        for each in topic.partitions
+    }
+    return Directory(
+        found.path,
+        meaning_of(found.error) if found.error else "",
+        not full.isdisjoint(sizes),
+        len(sizes),
+        sum(sizes.values()),
+        *(None if each == _NOT_TOLD else each for each in (found.usable_bytes, found.total_bytes)),
+    )
 
 
 def topics(visit: Visit) -> Response:

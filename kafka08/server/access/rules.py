@@ -81,7 +81,7 @@ def rules(cache: MetadataCache, creates_topics: bool) -> dict[int, Rule]:
         31: _of_cluster(Operation.ALTER),
         32: _by_resource(Operation.DESCRIBE_CONFIGS),
         33: alter_configs,
-        35: _of_cluster(Operation.DESCRIBE, lambda code: a.DescribeLogDirsResponse(0, [])),
+        35: _of_cluster(Operation.DESCRIBE, lambda code: a.DescribeLogDirsResponse(0, [], code)),
         SASL_AUTHENTICATE: _open,
         37: _split("topics", _TOPIC_OF, Operation.ALTER),
         42: _split("groups", str, Operation.DELETE, GROUP, GROUP_CODE),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kafka08.common import TopicPartition
 from kafka08.errors import NO_ERROR, LaterCode
+from kafka08.log.disk import space
 from kafka08.log.manager import LogManager
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import RequestHeader
@@ -15,7 +16,7 @@ from kafka08.protocol.schemas import RequestHeader
 
 class DescribeLogDirsApi:
     key = 35
-    last_version = 1
+    last_version = 4
 
     def __init__(self, logs: LogManager) -> None:
         self._logs = logs
@@ -26,7 +27,7 @@ class DescribeLogDirsApi:
         wanted = None
         if request.topics is not None:
             wanted = {
-                TopicPartition(topic, n) for topic, numbers in request.topics for n in numbers
+                TopicPartition(topic, n) for topic, numbers, _ in request.topics for n in numbers
             }
         found: dict[str, dict[str, list[a.LogDirPartition]]] = {
             path: {} for path in self._logs.log_dirs
@@ -37,7 +38,9 @@ class DescribeLogDirsApi:
                 partition = a.LogDirPartition(tp.partition, log.size, 0, False)
                 topics.setdefault(tp.topic, []).append(partition)
         dirs = [
-            a.LogDir(NO_ERROR, path, [a.LogDirTopic(*item) for item in topics.items()])
+            a.LogDir(
+                NO_ERROR, path, [a.LogDirTopic(*item) for item in topics.items()], *space(path)
+            )
             for path, topics in found.items()
         ]
         failed = [a.LogDir(LaterCode.KAFKA_STORAGE_ERROR, p, []) for p in self._logs.failed_dirs]
@@ -47,5 +50,5 @@ class DescribeLogDirsApi:
         self, header: RequestHeader, request: a.DescribeLogDirsRequest, code: int
     ) -> a.DescribeLogDirsResponse:
         return a.DescribeLogDirsResponse(
-            0, [a.LogDir(code, path, []) for path in self._logs.log_dirs]
+            0, [a.LogDir(code, path, []) for path in self._logs.log_dirs], code
         )

@@ -10,6 +10,7 @@ from kafka08.cluster.partition import Partition
 from kafka08.controller.context import LeaderAndIsr
 from kafka08.controller.controller import Controller
 from kafka08.controller.states import PartitionState
+from kafka08.log.disk import UNKNOWN
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.metrics import names
@@ -82,11 +83,11 @@ def add_logs(registry: Registry, manager: LogManager) -> None:
 
 
 def _add_directories(registry: Registry, manager: LogManager) -> None:
-    def of_each(read: Callable[[Directory], int | None]) -> Source:
+    def of_each(read: Callable[[Directory], int]) -> Source:
         return lambda: (
             ((each.path,), value)
             for each in directories(manager)
-            if (value := read(each)) is not None
+            if (value := read(each)) != UNKNOWN
         )
 
     registry.add(names.OFFLINE_DIRECTORIES, one(lambda: len(manager.failed_dirs)))

@@ -107,17 +107,29 @@ def test_one_broker_with_its_partitions() -> None:
 
 def test_data_directories_of_a_broker_that_tells_them() -> None:
     scene = ConsoleScene()
-    scene.topic("t", [1])
+    for topic in ("t", "u"):
+        scene.topic(topic, [1])
     scene.look()
     good = LogDir(0, "/data/a", [LogDirTopic("t", [LogDirPartition(0, 2048, 0, False)])])
-    answer = DescribeLogDirsResponse(0, [good, LogDir(56, "/data/b", [])])
+    short = [LogDirTopic("u", [LogDirPartition(0, 1024, 0, False)])]
+    answer = DescribeLogDirsResponse(
+        0, [good, LogDir(56, "/data/b", []), LogDir(0, "/data/c", short, 4 << 20, 512)]
+    )
     scene.cluster.script = lambda _, request: (
         answer if isinstance(request, DescribeLogDirsRequest) else None
     )
     page = scene.page("/brokers/1")
-    assert "/data/a good 1 2.0 KiB" in page
+    assert "/data/a good 1 2.0 KiB -" in page
     assert "/data/b" in page
+    assert "/data/c good 1 1.0 KiB 512 B of 4.0 MiB" in page
     assert "Data directories" not in scene.page("/brokers/2")
+    assert "disk full" not in scene.page("/brokers")
+    full = znodes.encode_offline_replicas([], [TopicPartition("u", 0)])
+    scene.server.put(znodes.offline_replicas_path(1), full)
+    scene.look()
+    page = scene.page("/brokers/1")
+    assert "/data/a good" in page and "/data/c full 1" in page
+    assert "up controller disk full" in scene.page("/brokers")
 
 
 def test_topics_are_filtered_and_internal_ones_hidden() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +76,13 @@ def test_a_directory_that_has_failed(rig: Rig) -> None:
 def test_an_unexpected_failure_is_answered(rig: Rig) -> None:
     rig.logs.logs = None  # type: ignore[assignment]
     assert {error for error, _ in described(rig).values()} == {-1}
+
+
+def test_the_disks_and_their_free_bytes(rig: Rig) -> None:
+    """As the fourth version has them; df says the same."""
+    found = rig.call(a.DescribeLogDirsRequest(None), sent_in=4)
+    assert found.error == 0
+    for each in found.log_dirs:
+        disk = os.statvfs(each.path)
+        assert each.total_bytes == disk.f_blocks * disk.f_frsize
+        assert 0 < each.usable_bytes < each.total_bytes
