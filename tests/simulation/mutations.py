@@ -467,6 +467,12 @@ MUTATIONS = {
         "            self._remember(entry, committed, at)\n",
         _TRANSACTING,
     ),
+    "ends-while-offsets-are-loaded-are-forgotten": Mutation(
+        _OFFSETS,
+        "        if number in self._topic.loading:\n            # The load",
+        "        if number < 0:\n            # The load",
+        Aim(("kill", "restart", "old reads"), loads=TRANSACTIONS, rests_every=5, only=True),
+    ),
     "pending-offsets-are-lost-at-a-takeover": Mutation(
         _OFFSETS,
         "                    self._pending.add(loader.number, pending_of, entry, stored)\n",
@@ -475,7 +481,7 @@ MUTATIONS = {
     ),
     "aborted-offsets-count": Mutation(
         _OFFSETS,
-        "        if committed:\n            for key, stored in pending.items():\n",
+        "        if ended.is_committed:\n            for key, stored in pending.items():\n",
         "        if pending:\n            for key, stored in pending.items():\n",
         _TRANSACTING,
     ),

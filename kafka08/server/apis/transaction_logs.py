@@ -21,12 +21,13 @@ from kafka08.protocol import transaction_schemas as t
 from kafka08.protocol.schemas import RequestHeader
 from kafka08.runtime import Runtime
 from kafka08.server.apis.failures import RequestFailures
+from kafka08.server.groups.pending_offsets import EndedTransaction
 from kafka08.server.replication.acks import await_acks
 from kafka08.server.storage.replica_manager import ReplicaManager
 from kafka08.settings.broker import BrokerConfig
 
-# (number of the partition of __consumer_offsets, producer, whether it has committed)
-Ended = Callable[[int, int, bool], None]
+# Called with the number of the partition of __consumer_offsets.
+Ended = Callable[[int, EndedTransaction], None]
 
 
 class MarkerLog:
@@ -44,27 +45,32 @@ class MarkerLog:
     def write(self, request: t.WriteTxnMarkersRequest) -> t.WriteTxnMarkersResponse:
         """Append all, and wait for their acks."""
         codes: list[dict[TopicPartition, int]] = []
+        places: list[dict[TopicPartition, int]] = []
         required: dict[TopicPartition, int] = {}
         failures = RequestFailures()
         for marker in request.markers:
             written: dict[TopicPartition, int] = {}
+            at: dict[TopicPartition, int] = {}
             for topic in marker.topics:
                 for number in topic.partitions:
                     key = TopicPartition(topic.topic, number)
                     try:
-                        required[key] = self._append(key, marker)
+                        at[key] = self._append(key, marker)
+                        required[key] = at[key] + 1
                         written[key] = NO_ERROR
                     except Exception as error:
                         written[key] = failures.add(key, error)
             codes.append(written)
+            places.append(at)
         if failures:
             failures.tell("Markers of transactions")
         acknowledged = await_acks(self._replicas, required, -1, self._timeout_ms)
-        for marker, written in zip(request.markers, codes, strict=True):
+        for marker, written, at in zip(request.markers, codes, places, strict=True):
             for key, code in written.items():
                 written[key] = code or acknowledged[key]
                 if not written[key] and key.topic == OFFSETS_TOPIC:
-                    self._ended(key.partition, marker.producer_id, marker.committed)
+                    ended = EndedTransaction(marker.producer_id, marker.committed, at[key])
+                    self._ended(key.partition, ended)
         return t.WriteTxnMarkersResponse(
             [
                 t.WrittenTxnMarker(marker.producer_id, _topics(marker, written))
@@ -73,7 +79,7 @@ class MarkerLog:
         )
 
     def _append(self, key: TopicPartition, marker: t.TxnMarker) -> int:
-        """The offset after the marker."""
+        """The offset of the marker."""
         kind = COMMIT if marker.committed else ABORT
         ids = marker.producer_id, marker.producer_epoch
         now = self._runtime.clock.millis()
@@ -81,7 +87,7 @@ class MarkerLog:
         log = self._replicas.writable(key, -1).leader_log()
         numbered = numbering.of_coordinator(data, log.log_end_offset, log.rules, log.config)
         appended = self._replicas.append_messages(key, data, -1, numbered=numbered)
-        return appended.last_offset + 1
+        return appended.last_offset
 
 
 class WriteTxnMarkersApi:

@@ -47,7 +47,7 @@ from kafka08.message.sets import encode_set, iter_messages
 from kafka08.runtime import Runtime
 from kafka08.server.groups.coordinator import GroupCoordinator
 from kafka08.server.groups.group import Group
-from kafka08.server.groups.pending_offsets import PendingOffsets, Stored
+from kafka08.server.groups.pending_offsets import EndedTransaction, PendingOffsets, Stored
 from kafka08.server.replication.acks import await_acks
 from kafka08.server.storage.replica_manager import ReplicaManager
 from kafka08.server.storage.state_topic import StateTopic
@@ -86,6 +86,8 @@ class OffsetManager:
         # group.
         self._cache: dict[int, dict[str, dict[GroupPartition, Stored]]] = {}
         self._pending = PendingOffsets()
+        # Transactions that ended while one of the offsets topic is being loaded, by its number.
+        self._ended: dict[int, list[EndedTransaction]] = {}
         # Partitions deleted while one of the offsets topic is being loaded, by the latter's number.
         self._deleted: dict[int, set[TopicPartition]] = {}
         count = config.offsets_topic_num_partitions
@@ -157,10 +159,17 @@ class OffsetManager:
             self._pending.add(key.partition, producer_id, entry, Stored(committed, at))
         return self._acknowledged(key, appended, acks)
 
-    def transaction_ended(self, number: int, producer_id: int, committed: bool) -> None:
+    def transaction_ended(self, number: int, ended: EndedTransaction) -> None:
         """The marker of a producer's transaction is in a partition of the topic, with its acks."""
-        pending = self._pending.take(number, producer_id)
-        if committed:
+        self._end(number, ended)
+        if number in self._topic.loading:
+            # The load reads to where the log ended when it began: it may still come to the offsets
+            # of this transaction, and not to its marker.
+            self._ended.setdefault(number, []).append(ended)
+
+    def _end(self, number: int, ended: EndedTransaction) -> None:
+        pending = self._pending.take(number, ended.producer_id, ended.marker_offset)
+        if ended.is_committed:
             for key, stored in pending.items():
                 self._remember(key, *stored)
 
@@ -278,6 +287,7 @@ class OffsetManager:
         """Of a partition of the topic."""
         self._cache.pop(number, None)
         self._pending.forget(number)
+        self._ended.pop(number, None)
         self._deleted.pop(number, None)
         self._groups.unload(number)
 
@@ -296,7 +306,8 @@ class OffsetManager:
             rows = producer_batches(found, 0, len(found))
             producer_id, part = (rows[0][0], rows[0][6]) if rows else (-1, NO_TRANSACTION)
             if part in (ABORT, COMMIT):
-                self.transaction_ended(loader.number, producer_id, part == COMMIT)
+                ended = EndedTransaction(producer_id, part == COMMIT, entry.offset)
+                self._end(loader.number, ended)
                 continue
             pending_of = producer_id if part == IN_TRANSACTION else None
             for message in iter_messages(found, max_inflated=_MAX_INFLATED):
@@ -332,6 +343,8 @@ class OffsetManager:
 
     def loaded(self, number: int, groups: Mapping[str, GroupRecord]) -> None:
         """All of a partition has been taken."""
+        for ended in self._ended.pop(number, ()):
+            self._end(number, ended)
         self._groups.load(number, groups)
         self._drop_deleted(number, self._deleted.pop(number, set()))
 

@@ -19,6 +19,14 @@ class Stored(NamedTuple):
     log_offset: int
 
 
+class EndedTransaction(NamedTuple):
+    """As its marker in a partition of the offsets topic says."""
+
+    producer_id: int
+    is_committed: bool
+    marker_offset: int
+
+
 class PendingOffsets:
     """By the number of the offsets partition, and the producer whose transaction it is."""
 
@@ -38,22 +46,31 @@ class PendingOffsets:
     def add(self, number: int, producer_id: int, key: GroupPartition, stored: Stored) -> None:
         """A later record of a transaction replaces an earlier one."""
         found = self._of.setdefault(number, {}).setdefault(producer_id, {})
-        if key not in found:
+        known = found.get(key)
+        if known is None:
             self._counts[key] += 1
             self._groups[key.group] += 1
-        found[key] = stored
+        if known is None or known.log_offset < stored.log_offset:
+            found[key] = stored
 
-    def take(self, number: int, producer_id: int) -> dict[GroupPartition, Stored]:
-        """The offsets of a transaction that has ended."""
-        found = self._of.get(number, {}).pop(producer_id, {})
-        for key in found:
+    def take(self, number: int, producer_id: int, end: int) -> dict[GroupPartition, Stored]:
+        """The offsets of a transaction that has ended; ``end``: the offset of its marker. Those
+        behind it are of the producer's next one."""
+        producers = self._of.get(number, {})
+        found = producers.get(producer_id, {})
+        taken = {key: stored for key, stored in found.items() if stored.log_offset < end}
+        for key in taken:
+            del found[key]
             self._forget(key)
-        return found
+        if not found:
+            producers.pop(producer_id, None)
+        return taken
 
     def forget(self, number: int) -> None:
         """Forget all of a partition."""
-        for producer_id in list(self._of.get(number, {})):
-            self.take(number, producer_id)
+        for found in self._of.pop(number, {}).values():
+            for key in found:
+                self._forget(key)
 
     def drop(self, partitions: Set[TopicPartition]) -> None:
         """Forget the offsets of partitions that were deleted."""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.groups.records import Committed, GroupPartition
+from kafka08.protocol import transaction_schemas as t
+from kafka08.server.groups.pending_offsets import PendingOffsets, Stored
 from tests.server.transactions.support import TransactionRig
 
 
@@ -85,3 +89,58 @@ def test_pending_offsets_do_not_expire(rig: TransactionRig) -> None:
     rig.clock.advance(1441 * 60)
     rig.offsets.expire()
     assert rig.offset() == (5, 0)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_marker_that_comes_while_its_offsets_are_loaded(
+    rig: TransactionRig, monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
+    """The load ends before the marker. An offset that stays pending would be committed with the
+    producer's next transaction."""
+    rig.commit_outside(5)
+    producer = rig.begin()
+    rig.add_offsets(producer)
+    rig.commit_offset(producer, 9)
+    topics = [t.MarkedTopic(OFFSETS_TOPIC, [0])]
+    marker = t.TxnMarker(*producer, committed, topics, 0)
+    read_in, markers = rig.replicas.read_in, [t.WriteTxnMarkersRequest([marker])]
+
+    def reads(*args: Any) -> None:
+        while markers:
+            rig.ask(markers.pop(), 1)
+        read_in(*args)
+
+    monkeypatch.setattr(rig.replicas, "read_in", reads)
+    rig.follow(OFFSETS_TOPIC, 0)
+    rig.lead(OFFSETS_TOPIC, 0)
+    rig.run_tasks()
+    assert not markers
+    assert rig.offset(stable=True) == (9 if committed else 5, 0)
+
+
+KEY = GroupPartition("g", "t", 0)
+
+
+def stored(offset: int, log_offset: int) -> Stored:
+    return Stored(Committed(offset, "", 0), log_offset)
+
+
+def test_a_marker_is_about_the_offsets_in_front_of_it() -> None:
+    """It may be told once more, when the producer's next transaction has offsets already."""
+    pending = PendingOffsets()
+    pending.add(0, 7, KEY, stored(5, 100))
+    assert pending.take(0, 7, 101) == {KEY: stored(5, 100)}
+    pending.add(0, 7, KEY, stored(6, 102))
+    assert pending.take(0, 7, 101) == {} and KEY in pending
+    assert pending.take(0, 7, 103) == {KEY: stored(6, 102)} and KEY not in pending
+    assert not pending.of_group("g")
+
+
+def test_the_later_record_of_a_transaction_counts_whichever_comes_first() -> None:
+    pending = PendingOffsets()
+    pending.add(0, 7, KEY, stored(6, 102))
+    pending.add(0, 7, KEY, stored(5, 100))  # from a load that began before
+    assert pending.take(0, 7, 103) == {KEY: stored(6, 102)}
+    pending.add(0, 7, KEY, stored(6, 102))
+    pending.forget(0)
+    assert KEY not in pending and not pending.of_group("g")
