@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 CONFIG = Path(__file__).parents[1] / "config"
-_FUNCTIONS = {"sum", "max", "count", "rate", "increase", "label_values"}
+_FUNCTIONS = {"sum", "max", "count", "rate", "increase", "label_values", "absent", "time", "vector"}
 _GROUPINGS = {"by"}
 _WORDS = {"or", "and"}
 _MATCHER = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"[^"]*"')

@@ -1,4 +1,4 @@
-"""What the console knows of its cluster, for Prometheus; lag is in ``kafka08.lag.exposition``.
+"""The brokers that the console knows, for Prometheus; lag is in ``kafka08.lag.exposition``.
 
 ``kafka_brokers`` and ``kafka_broker_info`` are names of kafka_exporter. Here they come from
 ZooKeeper, so that they go on when no broker answers.

@@ -6,12 +6,15 @@ import csv
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from prometheus_client import REGISTRY
 
+from kafka08.console.cluster_state import ClusterState
+from kafka08.console.exposition import families
 from kafka08.lag.collector import Lags
-from kafka08.lag.exposition import families
 from kafka08.metrics import names
 from kafka08.metrics.docs import declared
 from kafka08.metrics.exposition import TYPES
@@ -73,8 +76,10 @@ def served() -> dict[str, set[str]]:
             found[f"{metric.name}_count"] = found[f"{metric.name}_sum"] = labels
         else:
             found[metric.name] = labels
-    empty = Lags(0, (), {}, {}, True)
-    for family in [*families(empty), *RequestMeters(int).collect()]:
+    state = ClusterState(0, {}, None, None, {}, {}, 0, True)
+    seen: Any = SimpleNamespace(error="", lag_error="", state=state, lags=Lags(0, (), {}, {}, True))
+    found["up"] = {"job"}
+    for family in [*families(seen), *RequestMeters(int).collect()]:
         labels = set(family._labelnames)
         ends = {"counter": ["_total"], "summary": ["_sum", "_count"]}.get(family.type, [""])
         found.update({f"{family.name}{end}": labels for end in ends})
@@ -98,7 +103,7 @@ def test_expressions_ask_for_what_is_served(expression: str) -> None:
 
 
 def test_the_expressions_are_found() -> None:
-    assert len(promql.alerts()) == 8
+    assert len(promql.alerts()) == 23
     assert len(promql.dashboard()) > 40
 
 
