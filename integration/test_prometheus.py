@@ -356,7 +356,7 @@ def test_a_transaction_that_nobody_ends_fires_until_it_is_aborted(
         for each in started.ask("alerts")["alerts"]
         if each["labels"]["alertname"] == "KafkaLateTransactions"
     ]
-    assert alert["annotations"]["summary"].startswith("1 partitions of 127.0.0.1")
+    assert alert["annotations"]["summary"].startswith("1 partitions of the broker at 127.")
 
     def run(*words: str) -> list[str]:
         name = "org.apache.kafka.tools.TransactionsCommand"

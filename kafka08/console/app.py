@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from urllib.parse import quote
 
 from werkzeug.datastructures import Headers
-from werkzeug.exceptions import BadRequest, Forbidden, HTTPException
+from werkzeug.exceptions import BadRequest, Conflict, Forbidden, HTTPException
 from werkzeug.routing import Map, Rule
+from werkzeug.utils import redirect
 from werkzeug.wrappers import Request, Response
 
+from kafka08.console.forms import Problem
 from kafka08.console.pages import (
     cluster,
     group_changes,
@@ -20,7 +24,7 @@ from kafka08.console.pages import (
     transactions,
 )
 from kafka08.console.pages import topic_changes as topics
-from kafka08.console.site import PageRoute, Site, Visit
+from kafka08.console.site import Page, PageRoute, Site, Visit
 from kafka08.errors import (
     AdminOperationError,
     ConfigError,
@@ -42,26 +46,26 @@ ROUTES = (
     PageRoute("/topics/<name>/messages", messages.messages),
     PageRoute("/topics/<name>/raw", messages.raw),
     PageRoute("/topics/<name>/send", topics.send_form, OPERATOR),
-    PageRoute("/topics/<name>/send", topics.send, OPERATOR, True),
+    PageRoute("/topics/<name>/send", topics.send, OPERATOR, topics.send_form),
     PageRoute("/topics/<name>/change", topics.change_form, ADMIN),
-    PageRoute("/topics/<name>/partitions", topics.add_partitions, ADMIN, True),
-    PageRoute("/topics/<name>/settings", topics.change_settings, ADMIN, True),
-    PageRoute("/topics/<name>/delete", topics.delete, ADMIN, True),
+    PageRoute("/topics/<name>/partitions", topics.add_partitions, ADMIN, topics.change_form),
+    PageRoute("/topics/<name>/settings", topics.change_settings, ADMIN, topics.change_form),
+    PageRoute("/topics/<name>/delete", topics.delete, ADMIN, topics.change_form),
     PageRoute("/create", topics.create_form, ADMIN),
-    PageRoute("/create", topics.create, ADMIN, True),
+    PageRoute("/create", topics.create, ADMIN, topics.create_form),
     PageRoute("/elect", moves.elect_form, OPERATOR),
-    PageRoute("/elect", moves.elect, OPERATOR, True),
+    PageRoute("/elect", moves.elect, OPERATOR, moves.elect_form),
     PageRoute("/reassign", moves.reassign_form, OPERATOR),
-    PageRoute("/reassign", moves.reassign, ADMIN, True),
+    PageRoute("/reassign", moves.reassign, ADMIN, moves.reassign_form),
     PageRoute("/groups", groups.groups),
     PageRoute("/group", groups.group),
     PageRoute("/group/reset", group_changes.reset_form, OPERATOR),
-    PageRoute("/group/reset", group_changes.reset, OPERATOR, True),
+    PageRoute("/group/reset", group_changes.reset, OPERATOR, group_changes.reset_form),
     PageRoute("/group/delete", group_changes.delete_form, OPERATOR),
-    PageRoute("/group/delete", group_changes.delete, OPERATOR, True),
+    PageRoute("/group/delete", group_changes.delete, OPERATOR, group_changes.delete_form),
     PageRoute("/transactions", transactions.transactions),
     PageRoute("/transactions/abort", transactions.abort_form, ADMIN),
-    PageRoute("/transactions/abort", transactions.abort, ADMIN, True),
+    PageRoute("/transactions/abort", transactions.abort, ADMIN, transactions.abort_form),
     PageRoute("/metrics", machine.metrics),
     PageRoute("/health/live", machine.live),
     PageRoute("/health/ready", machine.ready),
@@ -99,7 +103,7 @@ class Console:
         self._map = Map(
             [
                 Rule(each.path, endpoint=each, methods=["POST" if each.changes else "GET"])
-                for each in ROUTES
+                for each in (*ROUTES, *_ways_back())
             ]
         )
 
@@ -121,9 +125,14 @@ class Console:
             route: PageRoute
             route, arguments = self._map.bind_to_environ(request.environ).match()
             route.check(visit)
-            if route.changes:
-                self._check_change(visit)
-            return route.page(visit, **arguments)
+            if route.form is None:
+                return route.page(visit, **arguments)
+            self._check_change(visit)
+            try:
+                return route.page(visit, **arguments)
+            except (Conflict, *_REFUSED, OSError, KafkaError) as error:
+                problem = Problem.of(error)
+            return self._again(visit, route.form, arguments, problem)
         except HTTPException as error:
             if error.response is not None or error.code is None or error.code < 400:
                 return error.get_response(request.environ)
@@ -136,6 +145,18 @@ class Console:
         except Exception:
             logger.exception("Error while answering %s %s", request.method, request.path)
             return self._failure(visit, 500, "An error of the console", "The log has the details.")
+
+    def _again(
+        self, visit: Visit, form: Page, arguments: Mapping[str, object], problem: Problem
+    ) -> Response:
+        """The page of a form, with what was entered and the problem; or that alone, if there is
+        nothing left that the form could be about."""
+        try:
+            page = form(visit._replace(problem=problem), **arguments)
+        except (HTTPException, *_REFUSED, OSError, KafkaError):
+            return self._failure(visit, problem.status, "This cannot be done", problem.text)
+        page.status_code = problem.status
+        return page
 
     def _user(self, request: Request) -> User | None:
         if self._users is None or request.path.startswith(_OPEN):
@@ -170,8 +191,20 @@ class Console:
         wants_page = visit.request.accept_mimetypes.best_match(["text/plain", "text/html"])
         if wants_page != "text/html":
             return Response(f"{heading}: {text}\n", code, mimetype="text/plain")
-        back = visit.request.path if visit.request.method == "POST" else "/"
-        return visit.render("message.html", code, heading=heading, text=text, back=back)
+        return visit.render("message.html", code, heading=heading, text=text)
+
+
+def _ways_back() -> Iterator[PageRoute]:
+    """From the path of a form that was shown again to that of its page: a browser may look there
+    once more."""
+    pages = {each.page: each.path for each in ROUTES if not each.changes}
+    for route in ROUTES:
+        if route.form is not None and pages[route.form] != route.path:
+            yield PageRoute(route.path, partial(_redirected, pages[route.form]), route.role)
+
+
+def _redirected(path: str, visit: Visit, name: str) -> Response:
+    return redirect(path.replace("<name>", quote(name)), 303)
 
 
 def is_same_origin(headers: Headers, origin: str) -> bool:

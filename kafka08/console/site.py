@@ -18,6 +18,7 @@ from kafka08.console.audit import Audit
 from kafka08.console.browser import Browser
 from kafka08.console.cluster_state import StateReader
 from kafka08.console.config import ConsoleConfig
+from kafka08.console.forms import Problem
 from kafka08.console.groups import ConsoleGroups
 from kafka08.console.history import History
 from kafka08.console.observer import Observer
@@ -92,11 +93,13 @@ class Site:
 
 
 class Visit(NamedTuple):
-    """One request to a page."""
+    """One request to a page. ``problem``: why the form in it was not carried out; its page is shown
+    again, with what was entered."""
 
     site: Site
     request: Request
     user: User
+    problem: Problem | None = None
 
     @property
     def may_change(self) -> bool:
@@ -105,6 +108,14 @@ class Visit(NamedTuple):
 
     def may(self, role: str) -> bool:
         return self.may_change and self.user.may(role)
+
+    def entered(self, field: str, default: object = "") -> object:
+        """The text of a field that is shown again, or ``default``."""
+        return default if self.problem is None else self.request.form.get(field, default)
+
+    def chosen(self, field: str) -> list[str]:
+        """The boxes of that name that were ticked in a form that is shown again."""
+        return [] if self.problem is None else self.request.form.getlist(field)
 
     @property
     def refresh(self) -> int:
@@ -115,13 +126,16 @@ class Visit(NamedTuple):
         """``refresh`` among the values: seconds after which the page is looked at again."""
         observer = self.site.observer
         common = {
+            "chosen": self.chosen,
             "cluster": self.site.config.zookeeper_connect,
+            "entered": self.entered,
             "may": self.may,
             "menu": _MENU + (_CHANGES if self.may("operator") else ()),
             "messages_shown": self.site.config.show_messages,
             "now_ms": self.site.clock.millis(),
             "observer": observer,
             "path": self.request.path,
+            "problem": self.problem,
             "read_only": self.site.config.read_only,
             "refresh": 0,
             "told": self.request.args.get("told", ""),
@@ -146,13 +160,17 @@ Page = Callable[..., Response]
 
 
 class PageRoute(NamedTuple):
-    """A page under a path. ``role``: of users who may see it, None for all. ``changes``: it takes a
-    form that changes something; the others only show."""
+    """A page under a path. ``role``: of users who may see it, None for all. ``form``: the page
+    whose form this one takes, and which is shown again if that fails; the others change nothing."""
 
     path: str
     page: Page
     role: str | None = None
-    changes: bool = False
+    form: Page | None = None
+
+    @property
+    def changes(self) -> bool:
+        return self.form is not None
 
     def check(self, visit: Visit) -> None:
         """Raises Forbidden if the user may not do it."""
@@ -162,14 +180,3 @@ class PageRoute(NamedTuple):
             raise Forbidden("This console is read-only (console.read.only).")
         if not visit.user.may(self.role):
             raise Forbidden(f"This needs the role {self.role}.")
-
-
-def whole(text: str, name: str, low: int = 0, high: int = 2**63 - 1) -> int:
-    """A number of a form. Raises ValueError in plain words."""
-    try:
-        found = int(text)
-    except ValueError:
-        raise ValueError(f"{name}: {text!r} is not a whole number") from None
-    if not low <= found <= high:
-        raise ValueError(f"{name}: {found} is not between {low} and {high}")
-    return found

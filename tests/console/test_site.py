@@ -7,7 +7,7 @@ from werkzeug.exceptions import Forbidden
 from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Request, Response
 
-from kafka08.console.site import PageRoute, Tokens, Visit, whole
+from kafka08.console.site import PageRoute, Tokens, Visit
 from kafka08.security.users import User
 from tests.console.scene import ConsoleScene
 
@@ -41,15 +41,8 @@ def test_pages_of_a_read_only_console_have_no_token() -> None:
     scene = ConsoleScene()
     scene.look()
     assert scene.site.tokens.of(User("ann", "admin")) not in visit(scene).render(
-        "message.html", heading="h", text="t", back="/"
+        "message.html", heading="h", text="t"
     ).get_data(as_text=True)
-
-
-def test_numbers_of_forms() -> None:
-    assert whole(" 12 ", "offset") == 12
-    for text in ("", "x", "1.5", "-1", str(1 << 63)):
-        with pytest.raises(ValueError, match="offset"):
-            whole(text, "offset")
 
 
 def test_tokens_belong_to_a_user_and_a_console() -> None:

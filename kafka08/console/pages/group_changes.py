@@ -8,8 +8,10 @@ from werkzeug.exceptions import Conflict
 from werkzeug.wrappers import Response
 
 from kafka08.common import TopicPartition
+from kafka08.console.forms import FieldError, Problem, time_ms, whole
 from kafka08.console.pages.groups import lag_of
-from kafka08.console.site import Visit, whole
+from kafka08.console.site import Visit
+from kafka08.errors import AdminOperationError
 from kafka08.groups import reset as targets
 from kafka08.groups.reset import Offsets
 from kafka08.lag.collector import GroupLag
@@ -30,18 +32,25 @@ def _page(name: str) -> str:
 
 def reset_form(visit: Visit) -> Response:
     """With a target chosen: the plan, each offset before and after."""
-    arguments = visit.request.args
+    arguments = visit.request.values
     name, to, at = (arguments.get(key, "").strip() for key in ("name", "to", "at"))
     lag = lag_of(visit, name)
     visit.site.groups.refuse_live(name, lag)
     topic = arguments.get("topic", "")
-    plan = _plan(visit, lag, topic, to, at) if to else {}
+    plan: Offsets = {}
+    problem = visit.problem
+    try:
+        plan = _plan(visit, lag, topic, to, at) if to else {}
+    except (ValueError, AdminOperationError) as error:
+        problem = Problem.of(error)
     return visit.render(
         "reset.html",
+        status=problem.status if problem else 200,
         at=at,
         kinds=list(_KINDS.items()),
         lag=lag,
         name=name,
+        problem=problem,
         plan=[(tp, lag.partitions[tp].offset, offset) for tp, offset in sorted(plan.items())],
         to=to,
         topic=topic,
@@ -57,14 +66,14 @@ def _plan(visit: Visit, lag: GroupLag, topic: str, to: str, at: str) -> Offsets:
     if to == "latest":
         return targets.ends(storage, partitions)
     if to == "time":
-        return targets.at(storage, partitions, targets.parse_datetime(at))
+        return targets.at(storage, partitions, time_ms(at, "at", visit.site.clock.millis()))
     number = whole(at, "at", low=-(2**63) if to == "shift" else 0)
     if to == "shift":
         shifted = {tp: max(lag.partitions[tp].offset + number, 0) for tp in partitions}
         return targets.clamp(storage, shifted)
     if to == "offset":
         return targets.clamp(storage, dict.fromkeys(partitions, number))
-    raise ValueError(f"to: {to!r} is not one of {', '.join(filter(None, _KINDS))}")
+    raise FieldError("to", f"{to!r} is not one of {', '.join(filter(None, _KINDS))}")
 
 
 def reset(visit: Visit) -> Response:
@@ -78,14 +87,14 @@ def reset(visit: Visit) -> Response:
         # topic:partition:old:new
         words = text.rsplit(":", 3)
         if len(words) != 4:
-            raise ValueError(f"plan: {text!r} is not topic:partition:old:new")
+            raise FieldError("plan", f"{text!r} is not topic:partition:old:new")
         tp = TopicPartition(words[0], whole(words[1], "partition"))
         before[tp], after[tp] = whole(words[2], "offset"), whole(words[3], "offset")
         now = lag.partitions.get(tp)
         if now is None or now.offset != before[tp]:
             raise Conflict(f"Group {name} has moved in {tp} since the plan was shown. Plan again.")
     if not after:
-        raise ValueError("plan: it has no partitions")
+        raise FieldError("plan", "it has no partitions")
     visit.site.groups.set(name, lag, after)
     visit.record("set offsets", name, _named(before), _named(after))
     visit.site.observer.collect()
@@ -97,14 +106,14 @@ def _named(offsets: Offsets) -> dict[str, int]:
 
 
 def delete_form(visit: Visit) -> Response:
-    name = visit.request.args.get("name", "")
+    name = visit.request.values.get("name", "")
     return visit.render("delete_group.html", name=name, lag=lag_of(visit, name))
 
 
 def delete(visit: Visit) -> Response:
     name = visit.request.form.get("name", "")
     if visit.request.form.get("typed") != name:
-        raise ValueError(f"Type the name of the group, {name}, to delete it.")
+        raise FieldError("typed", f"Type the name of the group, {name}, to delete it.")
     lag = lag_of(visit, name)
     visit.site.groups.delete(name, lag)
     before = {str(tp): each.offset for tp, each in lag.partitions.items()}

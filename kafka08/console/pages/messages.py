@@ -11,8 +11,9 @@ from werkzeug.wrappers import Response
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
 from kafka08.console.browser import Look
 from kafka08.console.decoders import DECODERS, Decoded, shown
+from kafka08.console.forms import time_ms, whole
 from kafka08.console.pages.cluster import topic_of
-from kafka08.console.site import Visit, whole
+from kafka08.console.site import Visit
 from kafka08.groups import reset
 from kafka08.message.compression import NAMES
 from kafka08.message.entry import AnyMessage
@@ -91,7 +92,8 @@ def _look(visit: Visit, tp: TopicPartition, kind: str, at: str, needle: bytes) -
         since = whole(at, "offset") if at else 0
         return browser.backward(tp, None, _TAIL if at else PAGE, since)
     if kind == "time":
-        offset = reset.at(visit.site.groups.storage, [tp], reset.parse_datetime(at))[tp]
+        since_ms = time_ms(at, "at", visit.site.clock.millis())
+        offset = reset.at(visit.site.groups.storage, [tp], since_ms)[tp]
     elif kind == "newest" and not at:
         # A search goes forward; from the newest it begins a page before the end.
         offset = browser.backward(tp, None, PAGE).first

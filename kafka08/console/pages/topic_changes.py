@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import random
 from urllib.parse import quote
 
 from werkzeug.exceptions import Conflict
@@ -12,12 +12,13 @@ from werkzeug.wrappers import Response
 from kafka08 import admin
 from kafka08.client import requests
 from kafka08.common import INTERNAL_TOPICS, TopicPartition
+from kafka08.console.forms import FieldError, content, topic_settings, whole
 from kafka08.console.pages.cluster import state_of, topic_of
-from kafka08.console.site import Visit, whole
+from kafka08.console.site import Visit
 from kafka08.errors import KafkaError, raise_for_code
 from kafka08.message.sets import encode_set
+from kafka08.producer.partitioners import murmur2_partitioner
 from kafka08.protocol import admin_schemas as a
-from kafka08.settings.topic import LogConfig
 from zk import znodes
 from zk.errors import NodeExistsError
 
@@ -25,20 +26,9 @@ logger = logging.getLogger("kafka.console.TopicChanges")
 
 _DELETION = "delete.topic.enable"
 _MANY = 100_000
-_ACKS = {"1": 1, "all": -1}
+_ACKS = (("1", "the leader"), ("all", "all replicas in sync"))
+_BY_KEY = "by the key, as producers choose it"
 _TIMEOUT_MS = 3000
-
-
-def _settings(text: str) -> dict[str, str]:
-    """``key=value`` lines. Raises ValueError and ConfigError."""
-    found = {}
-    for line in filter(None, map(str.strip, text.splitlines())):
-        key, equals, value = line.partition("=")
-        if not equals:
-            raise ValueError(f"settings: {line!r} is not name=value")
-        found[key.strip()] = value.strip()
-    LogConfig.validate(found)
-    return found
 
 
 def create_form(visit: Visit) -> Response:
@@ -47,17 +37,21 @@ def create_form(visit: Visit) -> Response:
 
 def create(visit: Visit) -> Response:
     form, zk = visit.request.form, visit.site.zk
-    name, config = form.get("name", "").strip(), _settings(form.get("settings", ""))
+    name = form.get("name", "").strip()
+    config = topic_settings(form.get("settings", ""), "settings")
     by_hand = form.get("assignment", "").strip()
     if by_hand:
         assignment = admin.parse_replica_assignment(by_hand)
         unknown = {id for ids in assignment.values() for id in ids} - set(admin.live_broker_ids(zk))
         if unknown:
-            raise ValueError(f"assignment: no live broker has the ids {sorted(unknown)}")
+            raise FieldError("assignment", f"no live broker has the ids {sorted(unknown)}")
         admin.create_topic_with_assignment(zk, name, assignment, config)
     else:
         partitions = whole(form.get("partitions", ""), "partitions", 1, _MANY)
-        factor = whole(form.get("factor", ""), "replication factor", 1, _MANY)
+        factor = whole(form.get("factor", ""), "factor", 1, _MANY)
+        live = len(admin.live_broker_ids(zk))
+        if factor > live:
+            raise FieldError("factor", f"{live} brokers are up; each can have one replica")
         assignment = admin.create_topic(zk, name, partitions, factor, config)
     visit.record("create topic", name, None, {"assignment": assignment, "settings": config})
     visit.site.observer.look()
@@ -129,7 +123,7 @@ def add_partitions(visit: Visit, name: str) -> Response:
 
 
 def change_settings(visit: Visit, name: str) -> Response:
-    config = _settings(visit.request.form.get("settings", ""))
+    config = topic_settings(visit.request.form.get("settings", ""), "settings")
     _check_mark(visit, name)
     before = admin.fetch_topic_config(visit.site.zk, name)
     admin.change_topic_config(visit.site.zk, name, config)
@@ -141,7 +135,7 @@ def delete(visit: Visit, name: str) -> Response:
     """Marks the topic: brokers with delete.topic.enable delete it."""
     view = topic_of(visit, name)
     if visit.request.form.get("name") != name:
-        raise ValueError(f"Type the name of the topic, {name}, to delete it.")
+        raise FieldError("name", f"Type the name of the topic, {name}, to delete it.")
     _check_mark(visit, name)
     deletes = _deletes(visit)
     if deletes is False:
@@ -149,9 +143,10 @@ def delete(visit: Visit, name: str) -> Response:
             f"Topic {name} was not marked for deletion: {_DELETION} is false at the controller."
         )
     if deletes is None and not visit.request.form.get("deletes"):
-        raise ValueError(
+        raise FieldError(
+            "deletes",
             f"Topic {name} was not marked for deletion: the controller does not report its "
-            f"{_DELETION}. Check it, and confirm that it is true."
+            f"{_DELETION}. Check it, and confirm that it is true.",
         )
     try:
         admin.delete_topic(visit.site.zk, name)
@@ -166,21 +161,29 @@ def delete(visit: Visit, name: str) -> Response:
 
 
 def send_form(visit: Visit, name: str) -> Response:
-    return visit.render("send.html", name=name, partitions=list(topic_of(visit, name).partitions))
+    return visit.render(
+        "send.html",
+        acks=_ACKS,
+        kinds=[(each, each) for each in ("text", "hex")],
+        name=name,
+        partitions=[("", _BY_KEY), *((str(n), str(n)) for n in topic_of(visit, name).partitions)],
+    )
 
 
 def send(visit: Visit, name: str) -> Response:
     form = visit.request.form
-    partition = whole(form.get("partition", ""), "partition")
-    if partition not in topic_of(visit, name).partitions:
-        raise ValueError(f"partition: {name} has no partition {partition}")
-    acks = _ACKS.get(form.get("acks", "1"))
-    if acks is None:
-        raise ValueError(f"acks: one of {', '.join(_ACKS)}")
-    key = _bytes(form, "key") if form.get("has_key") else None
-    value = None if form.get("is_null") else _bytes(form, "value")
-    tp = TopicPartition(name, partition)
-    request = requests.produce_request({tp: encode_set([(key, value)], 0)}, acks, _TIMEOUT_MS)
+    acks = form.get("acks", "1")
+    if acks not in dict(_ACKS):
+        raise FieldError("acks", f"one of {', '.join(dict(_ACKS))}")
+    key: bytes | None = content(form, "key")
+    if not key and not form.get("empty_key"):
+        key = None
+    value = None if form.get("is_null") else content(form, "value")
+    if value is None and form.get("value"):
+        raise FieldError("is_null", "there is a value as well: send one of the two")
+    tp = TopicPartition(name, _partition(visit, name, key))
+    number = -1 if acks == "all" else int(acks)
+    request = requests.produce_request({tp: encode_set([(key, value)], 0)}, number, _TIMEOUT_MS)
     entry = requests.flatten(visit.site.browser.call_leader(tp, request).topics)[tp]
     raise_for_code(entry.error)
     sizes = {
@@ -193,13 +196,17 @@ def send(visit: Visit, name: str) -> Response:
     )
 
 
-def _bytes(form: Mapping[str, str], name: str) -> bytes:
-    """The bytes of a field, as text or as hexadecimal digits. Raises ValueError."""
-    text = form.get(name, "")
-    if form.get(f"{name}_as", "text") == "text":
-        # Browsers send line ends as CR LF.
-        return text.replace("\r\n", "\n").encode()
-    try:
-        return bytes.fromhex(text)
-    except ValueError:
-        raise ValueError(f"{name}: these are not hexadecimal digits") from None
+def _partition(visit: Visit, name: str, key: bytes | None) -> int:
+    """The chosen one, or that in which Kafka's Java producer puts messages with this key; any, with
+    a leader if possible, without a key."""
+    partitions = topic_of(visit, name).partitions
+    text = visit.request.form.get("partition", "")
+    if not text:
+        if key is not None:
+            return murmur2_partitioner(key, len(partitions))
+        led = [number for number, each in partitions.items() if not each.is_offline]
+        return random.choice(led or list(partitions))
+    number = whole(text, "partition")
+    if number not in partitions:
+        raise FieldError("partition", f"{name} has no partition {number}")
+    return number

@@ -8,6 +8,7 @@ from werkzeug.exceptions import Conflict, NotFound
 from werkzeug.wrappers import Response
 
 from kafka08.common import TopicPartition
+from kafka08.console.forms import FieldError
 from kafka08.console.site import Visit
 from kafka08.console.transactions import Held, OpenTransaction, Transactions
 from kafka08.errors import AdminOperationError
@@ -68,7 +69,7 @@ def _row(found: Transactions, transaction: OpenTransaction) -> TransactionRow:
 
 def abort_form(visit: Visit) -> Response:
     """The transaction, and the form that aborts it."""
-    key = visit.request.args.get("transaction", "")
+    key = visit.request.values.get("transaction", "")
     found = visit.site.observer.transactions
     transaction = _find(found, key)
     if found is None or transaction is None:
@@ -89,7 +90,7 @@ def abort(visit: Visit) -> Response:
     if transaction is None or observer.lags is None:
         raise Conflict("This transaction has ended, or has changed since it was shown.")
     if form.get("typed") != transaction.name:
-        raise ValueError(f"Type {transaction.name} to abort the transaction.")
+        raise FieldError("typed", f"Type {transaction.name} to abort the transaction.")
     _refuse_decided(transaction)
     leaders = {tp: log.leader for tp, log in observer.lags.logs.items()}
     visit.site.transactions.abort(transaction, leaders)
