@@ -18,6 +18,7 @@ from integration.harness import Broker, ZooKeeper
 from integration.test_console_web import SCRIPT
 from integration.wire import entry, wait_until
 
+WAIT_S = 60
 webdriver = pytest.importorskip("selenium.webdriver")
 pytestmark = NEEDED
 
@@ -75,6 +76,49 @@ def test_a_page_changes_without_a_reload(console: Console, browser: Any) -> None
 
 
 @pytest.mark.scenario("ops-59")
+def test_updates_wait_for_a_field_and_keep_the_focus_of_a_link(
+    console: Console, browser: Any
+) -> None:
+    address = f"http://127.0.0.1:{console.port}"
+    browser.get(f"{address}/topics")
+
+    def line() -> str:
+        found = browser.find_elements("css selector", "#updating")
+        return found[0].text if found else ""
+
+    browser.find_element("css selector", "main input[name=name]").click()
+    wait_until(
+        "the line", WAIT_S, lambda: line() == "This page is not updated while you fill in a field."
+    )
+    browser.execute_script("document.querySelector('main td a').focus()")
+    before = browser.find_element("css selector", "footer").text
+    wait_until(
+        "an update", WAIT_S, lambda: browser.find_element("css selector", "footer").text != before
+    )
+    assert line() == ""
+    focus = "return document.activeElement.getAttribute('href')"
+    assert browser.execute_script(focus).startswith("/topics/")
+
+
+def test_the_open_page_of_a_topic_that_is_gone_says_so(
+    console: Console, browser: Any, zookeeper: ZooKeeper
+) -> None:
+    client = zookeeper.client("/browser")
+    try:
+        client.create("/brokers/topics/gone", b'{"version":1,"partitions":{"0":[0]}}')
+        console.wait_until_shown("/topics", "gone")
+        browser.get(f"http://127.0.0.1:{console.port}/topics/gone")
+        client.delete("/brokers/topics/gone", recursive=True)
+        wait_until(
+            "the message",
+            WAIT_S,
+            lambda: "There is no topic gone." in browser.find_element("css selector", "main").text,
+        )
+    finally:
+        client.stop()
+        client.close()
+
+
 def test_a_cluster_that_does_not_delete_topics(console: Console, browser: Any) -> None:
     """The broker tells the console its delete.topic.enable, false by default."""
 

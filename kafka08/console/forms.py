@@ -47,12 +47,18 @@ class Problem(NamedTuple):
             return cls(error.text, error.field)
         if isinstance(error, Conflict):
             return cls(str(error.description), status=409)
-        if isinstance(error, ZkConnectionError | SessionExpiredError):
-            return cls("ZooKeeper does not answer.", is_known=False, status=503)
-        if isinstance(error, OSError) or (isinstance(error, ZkError) and error.after_loss):
-            return cls(str(error), is_known=False, status=503)
+        is_lost = isinstance(error, OSError | ZkConnectionError | SessionExpiredError)
+        if is_lost or (isinstance(error, ZkError) and error.after_loss):
+            return cls(in_words(error), is_known=False, status=503)
         cause = error.__cause__ if isinstance(error.__cause__, KafkaError) else error
         return cls(str(cause))
+
+
+def in_words(error: Exception) -> str:
+    """An outage by its name."""
+    if isinstance(error, ZkConnectionError | SessionExpiredError):
+        return "ZooKeeper does not answer"
+    return str(error)
 
 
 def whole(text: str, field: str, low: int = 0, high: int = 2**63 - 1) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from kafka08.common import TopicPartition
 from kafka08.console.cluster_state import ClusterState, StateReader
 from kafka08.console.config import ConsoleConfig
+from kafka08.console.forms import in_words
 from kafka08.console.history import History
 from kafka08.console.transactions import Held, TransactionAdmin, Transactions
 from kafka08.errors import KafkaError
@@ -74,7 +75,7 @@ class Observer:
         try:
             self.state, self.error = self._reader.read(), ""
         except (OSError, KafkaError) as error:
-            self.error = str(error)
+            self.error = in_words(error)
             logger.warning("The state of the cluster cannot be read: %s", error)
 
     def collect(self) -> None:
@@ -83,7 +84,7 @@ class Observer:
         try:
             self.lags, self.lag_error = self._collector.collect(), ""
         except (OSError, KafkaError) as error:
-            self.lag_error = str(error)
+            self.lag_error = in_words(error)
             logger.warning("Lag cannot be collected: %s", error)
             return
         self.rates = _rates(before, self.lags)
@@ -107,10 +108,16 @@ def _rates(before: Lags | None, now: Lags) -> dict[str, float]:
 
 
 def _series(lags: Lags) -> Mapping[str, float]:
-    """The figures that are kept over time."""
-    series = {f"lag/{group}": float(found.total) for group, found in lags.groups.items()}
+    """The figures that are kept over time. A sum of which a part is unknown is left out: its graph
+    has a gap there."""
+    silent = {tp.topic for tp, log in lags.logs.items() if log.end is None}
+    series = {
+        f"lag/{group}": float(found.total)
+        for group, found in lags.groups.items()
+        if not found.unknown
+    }
     ends: dict[str, float] = {}
     for tp, log in lags.logs.items():
-        if log.end is not None:
+        if log.end is not None and tp.topic not in silent:
             ends[f"end/{tp.topic}"] = ends.get(f"end/{tp.topic}", 0.0) + log.end
     return {**series, **ends}

@@ -46,11 +46,13 @@ class Tokens:
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
 
-    def of(self, user: User) -> str:
-        return hmac.new(self._key, user.name.encode(), "sha256").hexdigest()
+    def of(self, user: User, text: str = "") -> str:
+        """With ``text``, one that goes with that text alone."""
+        said = f"{user.name}\0{text}" if text else user.name
+        return hmac.new(self._key, said.encode(), "sha256").hexdigest()
 
-    def fits(self, user: User, token: str) -> bool:
-        return hmac.compare_digest(self.of(user).encode(), token.encode())
+    def fits(self, user: User, token: str, text: str = "") -> bool:
+        return hmac.compare_digest(self.of(user, text).encode(), token.encode())
 
 
 class Site:
@@ -138,12 +140,17 @@ class Visit(NamedTuple):
             "problem": self.problem,
             "read_only": self.site.config.read_only,
             "refresh": 0,
-            "told": self.request.args.get("told", ""),
+            "told": self._told(),
             "token": self.site.tokens.of(self.user) if self.may_change else "",
             "user": self.user.name,
         }
         text = self.site.templates.get_template(template).render(common | values)
         return Response(text, status, mimetype="text/html")
+
+    def _told(self) -> str:
+        """What ``done`` has to say; nothing that somebody else put into a link."""
+        told, mark = (self.request.args.get(name, "") for name in ("told", "mark"))
+        return told if told and self.site.tokens.fits(self.user, mark, told) else ""
 
     def record(self, action: str, target: str, before: object, after: object) -> None:
         """A change that was made, for the audit log."""
@@ -153,7 +160,8 @@ class Visit(NamedTuple):
     def done(self, path: str, told: str) -> Response:
         """Back to a page, which shows the result."""
         joined = "&" if "?" in path else "?"
-        return redirect(f"{path}{joined}{urlencode({'told': told})}", 303)
+        values = {"told": told, "mark": self.site.tokens.of(self.user, told)}
+        return redirect(f"{path}{joined}{urlencode(values)}", 303)
 
 
 Page = Callable[..., Response]

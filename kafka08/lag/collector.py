@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -61,12 +61,13 @@ class PartitionLag(NamedTuple):
 
 
 class GroupLag(NamedTuple):
-    """``storages``: where it commits. ``partitions`` without those whose log end is unknown, and
-    without those of topics that do not exist."""
+    """``storages``: where it commits. ``partitions`` without those whose log end is ``unknown``,
+    and without those of topics that do not exist."""
 
     storages: tuple[str, ...]
     members: int
     partitions: Mapping[TopicPartition, PartitionLag]
+    unknown: int = 0
 
     @property
     def total(self) -> int:
@@ -119,6 +120,8 @@ class LagCollector:
         leaders = {tp: brokers[p.leader] for tp, p in known.items() if p.leader in brokers}
         if self._rounds % _STARTS_EVERY == 0:
             self._starts = self._ask(leaders, EARLIEST_TIME)
+        elif new := {tp: leader for tp, leader in leaders.items() if tp not in self._starts}:
+            self._starts |= self._ask(new, EARLIEST_TIME)
         self._rounds += 1
         now_ms = self._clock.millis()
         ends = self._ask(leaders, LATEST_TIME)
@@ -137,9 +140,9 @@ class LagCollector:
             )
             for tp, p in known.items()
         }
-        groups = self._groups(ends, now_ms)
+        groups = self._groups(ends, known, now_ms)
         if self._times.read(leaders):
-            groups = self._groups(ends, now_ms)
+            groups = self._groups(ends, known, now_ms)
         return Lags(now_ms, tuple(brokers.values()), logs, groups, complete)
 
     def _ask(
@@ -156,7 +159,9 @@ class LagCollector:
                 )
         return found
 
-    def _groups(self, ends: Mapping[TopicPartition, int], now_ms: int) -> dict[str, GroupLag]:
+    def _groups(
+        self, ends: Mapping[TopicPartition, int], known: Container[TopicPartition], now_ms: int
+    ) -> dict[str, GroupLag]:
         groups = {}
         names = self._topic.commits.keys() | self._topic.members | self._nodes.commits.keys()
         for group in sorted(names):
@@ -165,12 +170,14 @@ class LagCollector:
             storages = [ZOOKEEPER] if group in self._nodes.commits else []
             if in_kafka or group in self._topic.members:
                 storages.append(KAFKA)
+            committed = {*in_kafka, *in_nodes}
             partitions = {
                 tp: self._lag(tp, _larger(in_kafka.get(tp), in_nodes.get(tp)), ends[tp], now_ms)
-                for tp in sorted({*in_kafka, *in_nodes} & ends.keys())
+                for tp in sorted(committed & ends.keys())
             }
+            unknown = sum(tp in known for tp in committed - ends.keys())
             members = max(self._topic.members.get(group, 0), self._nodes.members.get(group, 0))
-            groups[group] = GroupLag(tuple(storages), members, partitions)
+            groups[group] = GroupLag(tuple(storages), members, partitions, unknown)
         return groups
 
     def _lag(

@@ -83,7 +83,7 @@ def test_what_went_wrong() -> None:
     for error, problem in (
         (FieldError("at", "wrong"), Problem("wrong", "at")),
         (Conflict("changed"), Problem("changed", status=409)),
-        (ZkConnectionError(), Problem("ZooKeeper does not answer.", is_known=False, status=503)),
+        (ZkConnectionError(), Problem("ZooKeeper does not answer", is_known=False, status=503)),
         (TimeoutError("late"), Problem("late", is_known=False, status=503)),
         (NodeExistsError("x", after_loss=True), Problem("x", is_known=False, status=503)),
         (cause, Problem("inner")),

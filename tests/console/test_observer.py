@@ -45,7 +45,23 @@ def test_a_failed_look_keeps_the_last_one() -> None:
     scene.session.down = True
     scene.look()
     assert scene.observer.state is not None
-    assert scene.observer.error
+    assert scene.observer.error == "ZooKeeper does not answer"
     assert scene.observer.lag_error
     scene.runtime.clock.advance(3)
     assert scene.observer.age_ms() == 3000
+
+
+def test_after_an_outage_the_graph_of_a_lag_has_no_zero() -> None:
+    scene = ConsoleScene()
+    scene.topic("t", [1])
+    scene.topic("u", [2], leader=2)
+    for topic in ("t", "u"):
+        scene.produce(topic, b"m", b"m")
+        scene.commit("g", topic, 0)
+    for down in (set[int](), {9092}, {9091, 9092}, set[int]()):
+        scene.cluster.down = down
+        scene.look()
+        scene.runtime.clock.advance(60)
+    assert [point.value for point in scene.observer.history.points("lag/g")] == [4, 4]
+    assert [point.value for point in scene.observer.history.points("end/u")] == [2, 2]
+    assert [point.value for point in scene.observer.history.points("end/t")] == [2, 2, 2]

@@ -51,3 +51,16 @@ def test_tokens_belong_to_a_user_and_a_console() -> None:
     assert not tokens.fits(User("bob", "admin"), tokens.of(ann))
     assert not Tokens().fits(ann, tokens.of(ann))
     assert not tokens.fits(ann, "é")
+
+
+def test_only_the_console_says_what_was_done() -> None:
+    scene = ConsoleScene()
+    scene.look()
+    nobody = User("", "admin")
+    done = visit(scene)._replace(user=nobody).done("/topics", "It was done.")
+    mark = scene.site.tokens.of(nobody, "It was done.")
+    assert done.headers["Location"].endswith(f"mark={mark}")
+    assert "It was done." in scene.get(f"/topics?told=It+was+done.&mark={mark}").text
+    for wrong in ("", "&mark=", f"&mark={mark}x", f"&mark={scene.site.tokens.of(nobody)}"):
+        assert "It was done." not in scene.get(f"/topics?told=It+was+done.{wrong}").text
+    assert "Send money" not in scene.get(f"/topics?told=Send+money&mark={mark}").text

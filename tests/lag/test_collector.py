@@ -204,6 +204,7 @@ def test_a_leader_that_does_not_answer_leaves_its_partitions_out() -> None:
     scene.cluster.down = {9091}
     found = scene.collect()
     assert set(found.groups["g"].partitions) == {TP}
+    assert found.groups["g"].unknown == 1
     assert found.logs[TopicPartition("t", 1)].end is None
 
 
@@ -221,6 +222,14 @@ def test_members_are_counted() -> None:
     scene.commit_node(0)
     scene.server.put("/consumers/g/ids/a", b"{}")
     assert scene.collect().groups["g"].members == 1
+
+
+def test_a_new_topic_has_its_start_in_the_next_round() -> None:
+    scene = TwoBrokers()
+    scene.collect()
+    scene.cluster.create("new", 1)
+    log = scene.collect().logs[TopicPartition("new", 0)]
+    assert (log.start, log.end) == (0, 0)
 
 
 def test_logs_tell_starts_and_ends() -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from werkzeug.exceptions import Forbidden, NotFound
+from werkzeug.utils import redirect
 from werkzeug.wrappers import Response
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
@@ -49,6 +50,8 @@ def messages(visit: Visit, name: str) -> Response:
         raise ValueError(f"{kind}, {decoder}: not among the choices of this page")
     at, has = arguments.get("at", "").strip(), arguments.get("has", "")
     look = _look(visit, tp, kind, at, has.encode())
+    if kind == "tail" and not at:  # the page that follows must know from where on
+        return redirect(_link(tp, "tail", look.end, decoder, has), 303)
     rows = [_row(message, tp, decoder) for message in look.messages]
     goes_back = kind in ("newest", "tail") and not has
     left_out = 0
@@ -106,8 +109,7 @@ def _links(
     look: Look, tp: TopicPartition, kind: str, decoder: str, has: str
 ) -> list[tuple[str, str]]:
     def link(kind: str, at: int) -> str:
-        values = {"partition": tp.partition, "from": kind, "at": at, "as": decoder, "has": has}
-        return f"/topics/{tp.topic}/messages?{urlencode(values)}"
+        return _link(tp, kind, at, decoder, has)
 
     links = []
     if look.first > look.start and not has:
@@ -117,6 +119,11 @@ def _links(
     if kind != "tail":
         links.append((link("tail", look.end), "Follow new messages"))
     return links
+
+
+def _link(tp: TopicPartition, kind: str, at: int, decoder: str, has: str) -> str:
+    values = {"partition": tp.partition, "from": kind, "at": at, "as": decoder, "has": has}
+    return f"/topics/{tp.topic}/messages?{urlencode(values)}"
 
 
 def _row(message: AnyMessage, tp: TopicPartition, decoder: str) -> Row:

@@ -108,7 +108,7 @@ def test_the_exact_bytes_are_downloaded() -> None:
 
 @pytest.mark.scenario("ops-50")
 def test_a_tail_shows_what_came_and_counts_the_rest() -> None:
-    scene = scene_with(b"old")
+    scene = scene_with(b"before")
     page = scene.get(link(scene.get(MESSAGES).text, "Follow new messages")).text
     assert offsets(page) == []
     assert 'data-refresh="1"' in page
@@ -121,10 +121,20 @@ def test_a_tail_shows_what_came_and_counts_the_rest() -> None:
 
 
 @pytest.mark.scenario("ops-49")
+def test_from_now_on_the_page_follows() -> None:
+    scene = scene_with(b"before")
+    answer = scene.get(f"{MESSAGES}?from=tail")
+    assert answer.status_code == 303
+    page = answer.headers["Location"]
+    assert "data-refresh" in scene.get(page).text and "before" not in scene.page(page)
+    scene.produce("t", b"young")
+    assert "young" in scene.page(page)
+
+
 def test_reading_commits_nothing() -> None:
     scene = scene_with(b"m")
     writes = len(scene.server.writes)
-    for kind in ("newest", "oldest", "tail"):
+    for kind in ("newest", "oldest", "tail&at=0"):
         scene.page(f"{MESSAGES}?from={kind}")
     assert scene.cluster.sent(schemas.OffsetCommitRequest) == []
     assert len(scene.server.writes) == writes
