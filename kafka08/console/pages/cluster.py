@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -14,10 +14,11 @@ from kafka08 import admin
 from kafka08.common import INTERNAL_TOPICS, TopicPartition
 from kafka08.console import shown
 from kafka08.console.cluster_state import BrokerView, ClusterState, PartitionView, TopicView
+from kafka08.console.condition import Condition, condition
 from kafka08.console.observer import Observer
 from kafka08.console.site import Visit
 from kafka08.errors import KafkaError, meaning_of
-from kafka08.lag.collector import Lags, LogState
+from kafka08.lag.collector import GroupLag, Lags, LogState
 from kafka08.lag.judgement import worst
 from kafka08.protocol.admin_schemas import DescribeLogDirsRequest, LogDir
 from kafka08.settings.topic import LogConfig
@@ -87,13 +88,20 @@ def topic_of(visit: Visit, name: str) -> TopicView:
 
 
 def overview(visit: Visit) -> Response:
-    state, observer = state_of(visit), visit.site.observer
+    """As text for a terminal unless a browser asks."""
+    observer = visit.site.observer
+    found = condition(observer.state, observer.error, visit.site.clock.millis())
     groups = observer.lags.groups if observer.lags else {}
     behind = [(name, lag) for name, lag in groups.items() if lag.status != "OK"]
+    behind.sort(key=lambda each: -each[1].total)
+    if visit.request.accept_mimetypes.best_match(["text/plain", "text/html"]) != "text/html":
+        text = _status_text(visit.site.config.zookeeper_connect, found, observer, behind)
+        return Response(text, mimetype="text/plain")
+    state = state_of(visit)
     return visit.render(
         "overview.html",
-        behind=sorted(behind, key=lambda each: -each[1].total),
-        failed=[broker for broker in state.brokers.values() if broker.failed or broker.full],
+        behind=behind,
+        condition=found,
         not_preferred=sum(view.not_preferred for view in state.topics.values()),
         offline=sum(view.offline for view in state.topics.values()),
         partitions=sum(len(view.partitions) for view in state.topics.values()),
@@ -103,6 +111,29 @@ def overview(visit: Visit) -> Response:
         transactions=observer.transactions,
         under_replicated=sum(view.under_replicated for view in state.topics.values()),
     )
+
+
+def _status_text(
+    cluster: str,
+    found: Condition,
+    observer: Observer,
+    behind: Sequence[tuple[str, GroupLag]],
+) -> str:
+    lines = [f"{cluster}: {found.kind.value}", *(f"  {cause}" for cause in found.causes)]
+    state = observer.state
+    if state is not None:
+        views = [view for _, view in state.partitions()]
+        figures = {
+            "brokers": f"{len(state.live)} of {len(state.brokers)}",
+            "controller": "none" if state.controller is None else str(state.controller),
+            "topics": shown.number(len(state.topics)),
+            "partitions": shown.number(len(views)),
+            "under-replicated": shown.number(sum(view.is_under_replicated for view in views)),
+            "messages/s": shown.number(sum(observer.rates.values()) if observer.rates else None),
+        }
+        lines.append("  ".join(f"{name} {value}" for name, value in figures.items()))
+    lines += [f"group {name}: {lag.status}, lag {shown.number(lag.total)}" for name, lag in behind]
+    return "\n".join(lines) + "\n"
 
 
 def broker_rows(state: ClusterState) -> list[BrokerRow]:
