@@ -18,7 +18,7 @@ from kafka08.console.shown import duration, number
 _NAMED = 3
 
 
-class Kind(Enum):
+class Verdict(Enum):
     WELL = "well"
     DEGRADED = "degraded"
     LOSING = "losing data"
@@ -27,12 +27,12 @@ class Kind(Enum):
 class Condition(NamedTuple):
     """``causes``: sentences without their full stop, the worst first."""
 
-    kind: Kind
+    verdict: Verdict
     causes: tuple[str, ...]
 
     @property
     def sentence(self) -> str:
-        return f"The cluster is {self.kind.value}"
+        return f"The cluster is {self.verdict.value}"
 
 
 def condition(state: ClusterState | None, error: str, now_ms: int) -> Condition:
@@ -40,14 +40,14 @@ def condition(state: ClusterState | None, error: str, now_ms: int) -> Condition:
     not."""
     if state is None or error:
         reason = error or "the cluster has not been read yet"
-        return Condition(Kind.DEGRADED, (f"It cannot be seen: {reason}",))
+        return Condition(Verdict.DEGRADED, (f"It cannot be seen: {reason}",))
     leaderless = [
         f"{tp.topic}-{tp.partition}" for tp, each in state.partitions() if each.is_offline
     ]
     causes = list(_causes(state, leaderless if state.told else [], now_ms))
     lost = not state.live or (leaderless and state.told)
-    kind = Kind.LOSING if lost else Kind.DEGRADED if causes else Kind.WELL
-    return Condition(kind, tuple(causes))
+    verdict = Verdict.LOSING if lost else Verdict.DEGRADED if causes else Verdict.WELL
+    return Condition(verdict, tuple(causes))
 
 
 def _causes(state: ClusterState, leaderless: Sequence[str], now_ms: int) -> Iterator[str]:

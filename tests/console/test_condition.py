@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from kafka08.common import TopicPartition
-from kafka08.console.condition import Kind, condition
+from kafka08.console.condition import Verdict, condition
 from tests.console.scene import ConsoleScene
 from zk import znodes
 
 
-def found(scene: ConsoleScene) -> tuple[Kind, list[str]]:
+def found(scene: ConsoleScene) -> tuple[Verdict, list[str]]:
     scene.look()
     observer = scene.observer
-    kind, causes = condition(observer.state, observer.error, scene.runtime.clock.millis())
-    return kind, list(causes)
+    verdict, causes = condition(observer.state, observer.error, scene.runtime.clock.millis())
+    return verdict, list(causes)
 
 
 def scene_with_topics(*replicas: int) -> ConsoleScene:
@@ -24,7 +24,7 @@ def scene_with_topics(*replicas: int) -> ConsoleScene:
 
 
 def test_a_cluster_that_is_well() -> None:
-    assert found(scene_with_topics()) == (Kind.WELL, [])
+    assert found(scene_with_topics()) == (Verdict.WELL, [])
 
 
 def test_a_dead_broker_is_named_with_what_it_takes_away() -> None:
@@ -34,8 +34,8 @@ def test_a_dead_broker_is_named_with_what_it_takes_away() -> None:
     del scene.server.nodes["/brokers/ids/2"]
     found(scene)
     scene.runtime.clock.advance(12)
-    kind, causes = found(scene)
-    assert kind == Kind.LOSING
+    verdict, causes = found(scene)
+    assert verdict == Verdict.LOSING
     assert causes == [
         "Broker 2 (b2:9092) is down for 12 s: 2 replicas missing, single-0 without a leader"
     ]
@@ -48,11 +48,11 @@ def test_what_cannot_be_seen() -> None:
     )
     scene.cluster.down = {9091, 9092}
     assert found(scene) == (
-        Kind.DEGRADED,
+        Verdict.DEGRADED,
         ["No broker answers: leaders and replicas in sync are unknown"],
     )
     scene.session.down = True
-    assert found(scene) == (Kind.DEGRADED, ["It cannot be seen: ZooKeeper does not answer"])
+    assert found(scene) == (Verdict.DEGRADED, ["It cannot be seen: ZooKeeper does not answer"])
 
 
 def test_a_dead_cluster() -> None:
@@ -60,8 +60,8 @@ def test_a_dead_cluster() -> None:
     found(scene)
     for id_ in (1, 2):
         del scene.server.nodes[f"/brokers/ids/{id_}"]
-    kind, causes = found(scene)
-    assert kind == Kind.LOSING
+    verdict, causes = found(scene)
+    assert verdict == Verdict.LOSING
     assert causes[0] == "No broker is registered"
 
 
@@ -76,13 +76,13 @@ def test_disks(failed: list[str], full: list[str], told: str) -> None:
     scene = scene_with_topics()
     lists = ([TopicPartition(each, 0) for each in names] for names in (failed, full))
     scene.server.put(znodes.offline_replicas_path(1), znodes.encode_offline_replicas(*lists))
-    assert found(scene) == (Kind.DEGRADED, [told])
+    assert found(scene) == (Verdict.DEGRADED, [told])
 
 
 def test_no_controller() -> None:
     scene = scene_with_topics()
     del scene.server.nodes[znodes.CONTROLLER]
-    assert found(scene) == (Kind.DEGRADED, ["There is no controller"])
+    assert found(scene) == (Verdict.DEGRADED, ["There is no controller"])
 
 
 def test_the_overview_for_a_browser_and_for_a_terminal() -> None:

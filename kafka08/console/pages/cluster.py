@@ -45,7 +45,7 @@ class BrokerRow(NamedTuple):
     behind: int
 
 
-class Directory(NamedTuple):
+class DirectoryRow(NamedTuple):
     """A data directory of a broker. ``error``: why it cannot be used, "" if it can. ``free`` and
     ``total``: bytes of its disk, None if the broker does not say."""
 
@@ -119,7 +119,7 @@ def _status_text(
     observer: Observer,
     behind: Sequence[tuple[str, GroupLag]],
 ) -> str:
-    lines = [f"{cluster}: {found.kind.value}", *(f"  {cause}" for cause in found.causes)]
+    lines = [f"{cluster}: {found.verdict.value}", *(f"  {cause}" for cause in found.causes)]
     state = observer.state
     if state is not None:
         views = [view for _, view in state.partitions()]
@@ -168,7 +168,7 @@ def broker(visit: Visit, broker_id: int) -> Response:
     )
 
 
-def _directories(visit: Visit, broker: BrokerView) -> list[Directory] | None:
+def _directories(visit: Visit, broker: BrokerView) -> list[DirectoryRow] | None:
     """None if the broker does not report them: 0.8.2.2 does not."""
     if not broker.serves_later_apis:
         return None
@@ -181,13 +181,13 @@ def _directories(visit: Visit, broker: BrokerView) -> list[Directory] | None:
     return [_directory(each, full) for each in response.log_dirs]
 
 
-def _directory(found: LogDir, full: Set[TopicPartition]) -> Directory:
+def _directory(found: LogDir, full: Set[TopicPartition]) -> DirectoryRow:
     sizes = {
         TopicPartition(topic.topic, each.partition): each.size
         for topic in found.topics
         for each in topic.partitions
     }
-    return Directory(
+    return DirectoryRow(
         found.path,
         meaning_of(found.error) if found.error else "",
         not full.isdisjoint(sizes),

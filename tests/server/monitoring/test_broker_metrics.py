@@ -269,54 +269,6 @@ def test_without_zookeeper_or_a_disk_a_broker_is_not_ready(rig: Rig) -> None:
     assert health.reasons() == [f"data directories have failed: {rig.directory}"]
 
 
-def test_data_directories(rig: Rig, metrics: Metrics) -> None:
-    path = str(rig.directory)
-    log = rig.lead("t").leader_log()
-    rig.append("a")
-    prefix = "kafka_log_logmanager_"
-
-    def shown() -> list[Any]:
-        kinds = ("offline", "full", "size")
-        return [metrics.value(f"{prefix}logdirectory{kind}", logDirectory=path) for kind in kinds]
-
-    assert shown() == [0, 0, log.size]
-    total, free = (
-        metrics.value(f"{prefix}logdirectory{kind}bytes", logDirectory=path)
-        for kind in ("total", "free")
-    )
-    assert total > free > 0
-    rig.logs.full_dirs.add(path)
-    assert shown() == [0, 1, log.size]
-    health = Health()
-    health.runs(bool)
-    broker_metrics.add_checks(health, rig.replicas, rig.logs)
-    assert health.reasons() == []
-    details = health.details()
-    assert details["warnings"] == [f"data directories are full: {path}"]
-    [directory] = details["directories"]  # type: ignore[misc]
-    assert {**directory, "free": 0, "total": 0} == {
-        "path": path, "state": "full", "size": log.size, "total": 0, "free": 0,
-    }  # fmt: skip
-    rig.logs.take_offline(path)
-    assert metrics.value(f"{prefix}offlinelogdirectorycount") == 1
-    assert metrics.value(f"{prefix}logdirectoryoffline", logDirectory=path) == 1
-    assert metrics.value(f"{prefix}logdirectoryfull", logDirectory=path) == 0
-    names = {each.metric.name for each in metrics.all()}
-    assert f"{prefix}logdirectoryfreebytes" not in names
-
-
-def test_a_directory_whose_disk_does_not_answer(
-    rig: Rig, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(path: str) -> Any:
-        raise OSError(5, "Input/output error", path)
-
-    monkeypatch.setattr("os.statvfs", refused)
-    names = {each.metric.name for each in metrics.all()}
-    assert "kafka_log_logmanager_logdirectorysize" in names
-    assert "kafka_log_logmanager_logdirectoryfreebytes" not in names
-
-
 def test_isrs_beside_what_acks_all_needs(rig: Rig, metrics: Metrics) -> None:
     rig.lead("enough", isr=(ME, PEER))
     rig.lead("alone", isr=(ME,))
