@@ -148,7 +148,7 @@ class Visit(NamedTuple):
         return Response(text, status, mimetype="text/html")
 
     def _told(self) -> str:
-        """What ``done`` has to say; nothing that somebody else put into a link."""
+        """The text of ``done``; nothing that somebody else put into a link."""
         told, mark = (self.request.args.get(name, "") for name in ("told", "mark"))
         return told if told and self.site.tokens.fits(self.user, mark, told) else ""
 

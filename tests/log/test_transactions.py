@@ -30,6 +30,8 @@ from tests.log.faulty_files import Crash, FaultyFiles
 from tests.log.support import append, config, crash_copy, no_space, open_log, writable
 from tests.log.test_producers import produced
 
+ANY = 1 << 31
+
 
 def ask(
     log: Log, producer: int, sequence: int = 0, *, epoch: int = 0, now: int = 0
@@ -37,7 +39,8 @@ def ask(
     return log.producers.verification(producer, epoch, sequence, now)
 
 
-def verify(log: Log, producer: int, sequence: int = 0, *, epoch: int = 0) -> None:
+def verify(log: Log, producer: int, sequence: int = ANY, *, epoch: int = 0) -> None:
+    """``sequence``: that of the batch that comes now."""
     asked = ask(log, producer, sequence, epoch=epoch)
     if asked is not None:
         log.producers.confirm(producer, asked)
