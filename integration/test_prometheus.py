@@ -20,12 +20,12 @@ import pytest
 from kazoo.client import KazooClient
 
 from integration import hanging
-from integration.cluster.disks import LoopDisk
 from integration.console import Console
 from integration.harness import HOME, Broker, Process, Tools, ZooKeeper, free_port
 from integration.programs import topics
 from integration.programs.topics import Sent
 from integration.rest_proxy import RestProxy
+from integration.test_disks import Disk
 from integration.wire import WireError, entry, wait_until
 
 PROMETHEUS, PROMTOOL = shutil.which("prometheus"), shutil.which("promtool")
@@ -62,6 +62,10 @@ class Prometheus(Process):
             f"--web.listen-address=127.0.0.1:{self.port}",
         ]
         super().__init__("prometheus", command, directory)
+
+    def begin(self) -> None:
+        self.spawn()
+        self.wait_for("Server is ready to receive web requests")
 
     def ask(self, path: str, **query: str) -> Any:
         url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(query)}"
@@ -105,8 +109,7 @@ def prometheus(
     proxy.ask("GET", "/topics")
     ports = {"kafka": [port], "kafka-console": [console.port], "kafka-rest": [proxy.port]}
     started = Prometheus(directory / "prometheus", ports)
-    started.spawn()
-    started.wait_for("Server is ready to receive web requests")
+    started.begin()
     yield started
     for process in (started, proxy, console, broker):
         process.kill()
@@ -191,8 +194,7 @@ class Watched:
         jobs = {"kafka": ports, "kafka-console": [self.console.port]}
         self.prometheus = Prometheus(directory / "prometheus", jobs, rules)
         launch(self.prometheus)
-        self.prometheus.spawn()
-        self.prometheus.wait_for("Server is ready to receive web requests")
+        self.prometheus.begin()
         wait_until("three targets", WAIT_S, lambda: len(self.prometheus.value("up == 1")) == 3)
 
     def wait_for(self, seconds: float, **alerts: set[str]) -> None:
@@ -248,10 +250,7 @@ def test_dead_brokers_fire_within_a_minute_and_a_dead_cluster_does_not_end_it(
 def test_a_full_disk_fires_until_there_is_room(
     tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
-    try:
-        disk = LoopDisk(tmp_path / "disk.img", tmp_path / "disk", 24)
-    except RuntimeError as error:
-        pytest.skip(f"no file system of our own: {error}")
+    disk = Disk(tmp_path / "loop", megabytes=24)
     zookeeper = ZooKeeper(tmp_path / "zookeeper")
     launch(zookeeper)
     zookeeper.start()
@@ -270,8 +269,7 @@ def test_a_full_disk_fires_until_there_is_room(
         broker.create_topic("t", 4)
         prometheus = Prometheus(tmp_path / "prometheus", {"kafka": [port]})
         running.append(prometheus)
-        prometheus.spawn()
-        prometheus.wait_for("Server is ready to receive web requests")
+        prometheus.begin()
         wait_until("the broker", WAIT_S, lambda: prometheus.value("up == 1"))
         assert "KafkaDiskFull" not in prometheus.firing()
         disk.fill()
@@ -339,8 +337,7 @@ def test_a_transaction_that_nobody_ends_fires_until_it_is_aborted(
     broker.start().wait_for_leader("t")
     started = Prometheus(tmp_path / "prometheus", {"kafka": [port]})
     launch(started)
-    started.spawn()
-    started.wait_for("Server is ready to receive web requests")
+    started.begin()
 
     def states() -> set[str]:
         found = started.ask("alerts")["alerts"]

@@ -13,7 +13,7 @@ from werkzeug.routing import Map, Rule
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Request, Response
 
-from kafka08.console.forms import Problem
+from kafka08.console.forms import Problem, reason_of
 from kafka08.console.pages import (
     cluster,
     group_changes,
@@ -138,8 +138,7 @@ class Console:
                 return error.get_response(request.environ)
             return self._failure(visit, error.code, error.name, str(error.description))
         except _REFUSED as error:
-            reason = error.__cause__ if isinstance(error.__cause__, KafkaError) else error
-            return self._failure(visit, 400, "This cannot be done", str(reason))
+            return self._failure(visit, 400, "This cannot be done", reason_of(error))
         except (OSError, KafkaError) as error:
             return self._failure(visit, 503, "The cluster did not answer as it should", str(error))
         except Exception:

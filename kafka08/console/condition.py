@@ -41,9 +41,7 @@ def condition(state: ClusterState | None, error: str, now_ms: int) -> Condition:
     if state is None or error:
         reason = error or "the cluster has not been read yet"
         return Condition(Verdict.DEGRADED, (f"It cannot be seen: {reason}",))
-    leaderless = [
-        f"{tp.topic}-{tp.partition}" for tp, each in state.partitions() if each.is_offline
-    ]
+    leaderless = [_partition(tp) for tp, each in state.partitions() if each.is_offline]
     causes = list(_causes(state, leaderless if state.told else [], now_ms))
     lost = not state.live or (leaderless and state.told)
     verdict = Verdict.LOSING if lost else Verdict.DEGRADED if causes else Verdict.WELL

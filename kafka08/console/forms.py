@@ -50,8 +50,12 @@ class Problem(NamedTuple):
         is_lost = isinstance(error, OSError | ZkConnectionError | SessionExpiredError)
         if is_lost or (isinstance(error, ZkError) and error.after_loss):
             return cls(in_words(error), is_known=False, status=503)
-        cause = error.__cause__ if isinstance(error.__cause__, KafkaError) else error
-        return cls(str(cause))
+        return cls(reason_of(error))
+
+
+def reason_of(error: Exception) -> str:
+    """The text of what it was raised for, if that is an error of ours."""
+    return str(error.__cause__ if isinstance(error.__cause__, KafkaError) else error)
 
 
 def in_words(error: Exception) -> str:

@@ -120,11 +120,12 @@ class LagCollector:
         leaders = {tp: brokers[p.leader] for tp, p in known.items() if p.leader in brokers}
         if self._rounds % _STARTS_EVERY == 0:
             self._starts = self._ask(leaders, EARLIEST_TIME)
-        elif new := {tp: leader for tp, leader in leaders.items() if tp not in self._starts}:
-            self._starts |= self._ask(new, EARLIEST_TIME)
         self._rounds += 1
         now_ms = self._clock.millis()
         ends = self._ask(leaders, LATEST_TIME)
+        # Of new topics. A leader that did not answer is not waited for again.
+        if new := {tp: leaders[tp] for tp in ends if tp not in self._starts}:
+            self._starts |= self._ask(new, EARLIEST_TIME)
         for tp, end in ends.items():
             self._log_ends.note(tp, now_ms, end)
         self._log_ends.keep(set(known))

@@ -137,7 +137,12 @@ class Registry:
     def pieces(self) -> Iterator[tuple[Metric, list[Series]]]:
         """All series, at most AT_ONCE at a time, those of a metric one after the other. A metric
         without a series is left out, and so is one whose source fails."""
+        return self._pieces(lambda metric: True)
+
+    def _pieces(self, is_wanted: Callable[[Metric], bool]) -> Iterator[tuple[Metric, list[Series]]]:
         for metric, source in list(self._sources.values()):
+            if not is_wanted(metric):
+                continue
             try:
                 found = iter(source())
                 while piece := list(islice(found, AT_ONCE)):
@@ -156,9 +161,7 @@ class Registry:
         now = self._clock.monotonic()
         seconds, self._ticked = max(now - self._ticked, 1e-3), now
         done: set[int] = set()  # one meter may be in several series
-        for metric, piece in self.pieces():
-            if metric.kind in (GAUGE, TEXT):
-                continue
+        for _, piece in self._pieces(lambda metric: metric.kind not in (GAUGE, TEXT)):
             for each in piece:
                 if id(each.value) not in done:
                     done.add(id(each.value))

@@ -41,7 +41,7 @@ class Store(NamedTuple):
 
 class Tls:
     """The context of a listener, or of connections to brokers. Raises ConfigError. ``expires``:
-    when its own certificate ends, None without one or if it cannot be read."""
+    when the certificate of a listener ends, None if it cannot be read."""
 
     def __init__(
         self, settings: SslSettings, make: Callable[[SslSettings], ssl.SSLContext]
@@ -82,7 +82,7 @@ class Tls:
         logger.info("Certificates in changed files are used for new connections from now on")
 
     def _read_expiry(self) -> datetime | None:
-        if not _has_key(self._settings):
+        if self.context.protocol != ssl.PROTOCOL_TLS_SERVER:
             return None
         try:
             return names.expiry(_own_certificate(self._settings))

@@ -10,7 +10,7 @@ from kafka08.cluster.partition import Partition
 from kafka08.controller.context import LeaderAndIsr
 from kafka08.controller.controller import Controller
 from kafka08.controller.states import PartitionState
-from kafka08.log.disk import UNKNOWN
+from kafka08.log.disk import UNKNOWN, space
 from kafka08.log.log import Log
 from kafka08.log.manager import LogManager
 from kafka08.metrics import names
@@ -21,7 +21,7 @@ from kafka08.metrics.topics import KINDS
 from kafka08.network.server import Server
 from kafka08.runtime import Clock
 from kafka08.server.groups.offset_manager import OffsetManager
-from kafka08.server.monitoring.directories import FAILED, FULL, Directory, directories
+from kafka08.server.monitoring.directories import FAILED, FULL, directories, sizes, states
 from kafka08.server.monitoring.health import Health
 from kafka08.server.replication.fetchers import FetcherStats, ReplicaFetcher, ReplicaFetcherManager
 from kafka08.server.replication.isr import IsrMaintenance
@@ -83,19 +83,25 @@ def add_logs(registry: Registry, manager: LogManager) -> None:
 
 
 def _add_directories(registry: Registry, manager: LogManager) -> None:
-    def of_each(read: Callable[[Directory], int]) -> Source:
+    def in_state(wanted: str) -> Source:
+        return lambda: (((path,), int(state == wanted)) for path, state in states(manager).items())
+
+    def used() -> Iterator[tuple[tuple[str], int]]:
+        known = sizes(manager)
+        for path in states(manager):
+            yield (path,), known[path]
+
+    def of_disks(at: int) -> Source:
         return lambda: (
-            ((each.path,), value)
-            for each in directories(manager)
-            if (value := read(each)) != UNKNOWN
+            ((path,), value) for path in manager.log_dirs if (value := space(path)[at]) != UNKNOWN
         )
 
     registry.add(names.OFFLINE_DIRECTORIES, one(lambda: len(manager.failed_dirs)))
-    registry.add(names.DIRECTORY_OFFLINE, of_each(lambda each: int(each.state == FAILED)))
-    registry.add(names.DIRECTORY_FULL, of_each(lambda each: int(each.state == FULL)))
-    registry.add(names.DIRECTORY_SIZE, of_each(lambda each: each.size))
-    registry.add(names.DISK_TOTAL, of_each(lambda each: each.total))
-    registry.add(names.DISK_FREE, of_each(lambda each: each.free))
+    registry.add(names.DIRECTORY_OFFLINE, in_state(FAILED))
+    registry.add(names.DIRECTORY_FULL, in_state(FULL))
+    registry.add(names.DIRECTORY_SIZE, used)
+    registry.add(names.DISK_TOTAL, of_disks(0))
+    registry.add(names.DISK_FREE, of_disks(1))
 
 
 def _add_cleaner(registry: Registry, cleaner: LogCleaner) -> None:

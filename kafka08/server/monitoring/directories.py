@@ -25,12 +25,22 @@ class Directory(NamedTuple):
 
 def directories(manager: LogManager) -> list[Directory]:
     """All that the broker was started with, those that have failed last."""
-    sizes: Counter[str] = Counter()
+    known = sizes(manager)
+    return [
+        Directory(path, state, known[path], *(() if state == FAILED else space(path)))
+        for path, state in states(manager).items()
+    ]
+
+
+def states(manager: LogManager) -> dict[str, str]:
+    """By path, in the same order."""
+    used = {path: FULL if path in manager.full_dirs else GOOD for path in manager.log_dirs}
+    return used | dict.fromkeys(manager.failed_dirs, FAILED)
+
+
+def sizes(manager: LogManager) -> Counter[str]:
+    """Bytes of logs by path."""
+    found: Counter[str] = Counter()
     for log in list(manager.logs.values()):
-        sizes[log.data_dir] += log.size
-    found = []
-    for path in manager.log_dirs:
-        state = FULL if path in manager.full_dirs else GOOD
-        found.append(Directory(path, state, sizes[path], *space(path)))
-    failed = [Directory(path, FAILED, 0) for path in manager.failed_dirs]
-    return [*found, *failed]
+        found[log.data_dir] += log.size
+    return found
