@@ -25,6 +25,7 @@ MODULES = (
     "kafka08.log.leader_epochs",
     "kafka08.log.log",
     "kafka08.log.numbering",
+    "kafka08.log.producer_state",
     "kafka08.log.producers",
     "kafka08.log.segments.file_slice",
     "kafka08.log.segments.index",

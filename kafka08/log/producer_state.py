@@ -29,6 +29,7 @@ from kafka08.errors import (
 )
 from kafka08.message.crc import crc32c
 from kafka08.message.markers import ABORT, COMMIT, IN_TRANSACTION, NO_TRANSACTION, OTHER_CONTROL
+from kafka08.named import named
 
 # Clients send at most five requests at once; each may come again.
 _KEPT_BATCHES = 5
@@ -195,9 +196,8 @@ class ProducerStates:
                 start = self.open[batch.producer_id] = batch.base_offset
         if batch.part != NO_TRANSACTION:
             self.transactional_end = batch.last_offset + 1
-        self._known[batch.producer_id] = ProducerState(
-            batch.epoch, heard_ms, batch.timestamp, batches, coordinator_epoch, start
-        )
+        fields = batch.epoch, heard_ms, batch.timestamp, batches, coordinator_epoch, start
+        self._known[batch.producer_id] = named(ProducerState, fields)
         return completed
 
     def truncate(self, end: int) -> bool:
@@ -297,11 +297,12 @@ def _entry(producer_id: int, known: ProducerState) -> bytes:
 
 def _stored(known: tuple[BatchMetadata, ...], batch: BatchMetadata) -> BatchMetadata | None:
     """The stored batch that this one repeats."""
+    sequence = batch.first_sequence
     for stored in known:
-        if (stored.epoch, stored.first_sequence, stored.last_delta) == (
-            batch.epoch,
-            batch.first_sequence,
-            batch.last_delta,
+        if (
+            stored.first_sequence == sequence
+            and stored.epoch == batch.epoch
+            and stored.last_delta == batch.last_delta
         ):
             return stored
     return None

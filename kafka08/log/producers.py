@@ -44,6 +44,7 @@ from kafka08.log.segments.transaction_index import AbortedTransaction
 from kafka08.message.entry import offset_and_stop
 from kafka08.message.markers import ABORT, COMMIT, IN_TRANSACTION
 from kafka08.message.scan import ProducerRow, producer_batches, stretches
+from kafka08.named import named
 
 logger = logging.getLogger("kafka.log.ProducerStateManager")
 
@@ -173,7 +174,7 @@ class ProducerStateManager:
         if position is not None:
             for data, stop in stretches(segment.file.fd, position, segment.size):
                 for row in producer_batches(data, 0, stop):
-                    batch = BatchMetadata._make(row)
+                    batch = named(BatchMetadata, row)
                     done = self._update(batch, min(batch.timestamp, now))
                     if done is not None and done.is_aborted:
                         aborted.append(_aborted(done, self.states.open))
@@ -197,8 +198,9 @@ class ProducerStateManager:
             return (), None
         if offset_and_stop(buffer, 0)[1] != len(buffer):
             raise InvalidRecordError("A set of an idempotent producer has more than one batch")
-        # The buffer has another offset if the set was converted.
-        batch = BatchMetadata._make(rows[0])._replace(base_offset=first_offset)
+        batch = named(BatchMetadata, rows[0])
+        if batch.base_offset != first_offset:  # the set was converted
+            batch = batch._replace(base_offset=first_offset)
         stored = self.states.check(batch, origin)
         if stored is None and origin == Origin.CLIENT and batch.part == IN_TRANSACTION:
             self._require_verified(batch)
@@ -207,7 +209,7 @@ class ProducerStateManager:
     def record(self, rows: Sequence[ProducerRow], now: int) -> None:
         """Add these batches, which are in the log now."""
         for row in rows:
-            self._update(BatchMetadata._make(row), now)
+            self._update(named(BatchMetadata, row), now)
 
     def _update(self, batch: BatchMetadata, heard_ms: int) -> CompletedTransaction | None:
         done = self.states.update(batch, heard_ms)
@@ -223,7 +225,8 @@ class ProducerStateManager:
             return []
         found = []
         open_ = dict(self.states.open)
-        for batch in map(BatchMetadata._make, rows):
+        for row in rows:
+            batch = named(BatchMetadata, row)
             if batch.part == IN_TRANSACTION:
                 open_.setdefault(batch.producer_id, batch.base_offset)
             elif batch.part in (ABORT, COMMIT):

@@ -73,12 +73,12 @@ class TransactionGate:
         self.verify: Callable[[Log, str, tuple[int, int], int], None] = _refuse
 
     def admit(self, log: Log, id_: str | None, data: memoryview) -> None:
-        """Raises KafkaError if a batch must not be appended."""
-        header = header_of(data)
-        if not header.is_transactional:
-            return
+        """Raises KafkaError if a batch of a transaction must not be appended."""
         if id_ is None:
             raise NoTransactionalIdError("A batch of a transaction came without a transactional.id")
+        header = header_of(data)
+        if header.producer_id in log.producers.states.open:
+            return  # most batches: only the first one needs to ask
         producer = header.producer_id, header.producer_epoch
         self.verify(log, id_, producer, header.base_sequence)
 
