@@ -233,7 +233,7 @@ class Log:
             if len(data) > self.config.segment_bytes:
                 self._refuse_size(len(data))
         now = self._clock.millis()
-        newest = MessageTime(*newest_time(data)) if found.magic else NO_TIME
+        newest = named(MessageTime, newest_time(data)) if found.magic else NO_TIME
         rolled = self._maybe_roll(len(data), found.last_offset, now, newest.timestamp)
         aborted = self.producers.aborted_by(batches) if batches else ()
         position = self._write(numbered, newest, aborted, one_epoch=assign_offsets)

@@ -13,6 +13,7 @@ from typing import Final
 
 from kafka08.common import TopicPartition
 from kafka08.errors import (
+    NO_ERROR,
     InvalidRecordError,
     InvalidTimestampError,
     UnsupportedForMessageFormatError,
@@ -99,7 +100,8 @@ class ProduceApi:
         if acks != 1:
             codes = await_acks(self._replicas, produce.required, acks, request.timeout_ms)
             for key, code in codes.items():
-                answers[key] = answers[key]._replace(error=code)
+                if code != NO_ERROR:
+                    answers[key] = answers[key]._replace(error=code)
         return self._response(answers)
 
     def failure(
