@@ -1,5 +1,5 @@
 // Java's producers, each with a transactional id of its own and a thread: transactions of so many
-// records of 100 bytes, one after the other. Called with ADDRESS TOPIC PARTITIONS PRODUCERS RECORDS;
+// records of 100 bytes, one after the other. Called with ADDRESS TOPIC PARTITIONS PRODUCERS RECORDS LINGER_MS;
 // warms up, prints "ready", goes on from a line in standard input to the next one, and prints the
 // transactions and the seconds between the two.
 
@@ -29,6 +29,7 @@ public class TransactionLoad {
             config.put("key.serializer", serializer);
             config.put("value.serializer", serializer);
             config.put("transactional.id", topic + "-" + number);
+            config.put("linger.ms", args[5]);
             config.put("buffer.memory", producers > 1 ? "2097152" : "33554432");
             int first = number;
             threads.add(new Thread(() -> run(config, topic, partitions, first, records, warm)));

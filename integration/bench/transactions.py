@@ -26,15 +26,19 @@ _NOT_NOW = (3, 5, 14, 15, 16, 51)  # a topic is new, a coordinator loads, a chan
 
 
 class Shape(NamedTuple):
-    """``records`` of each transaction."""
+    """``records`` of each transaction. ``linger_ms``: how long a producer gathers a batch; Java's
+    wait 0 ms by default, and 5 since release 4.0. Without waiting, the sooner a broker answers, the
+    smaller are the batches that it gets."""
 
     producers: int
     records: int
+    linger_ms: int = 0
 
 
 SHAPES = {
     "transactions of 100 x 100 B": Shape(1, 100),
     "transactions of 10,000 x 100 B": Shape(1, 10_000),
+    "transactions of 10,000 x 100 B, linger 5 ms": Shape(1, 10_000, 5),
     "transactions of 100 x 100 B, 100 producers": Shape(100, 100),
 }
 
