@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
 from kafka08.errors import InvalidTopicError
@@ -140,6 +141,7 @@ def fetcher_number(tp: TopicPartition, num_fetchers: int) -> int:
     return scala_abs(mixed - (1 << 32) if mixed >= 1 << 31 else mixed) % num_fetchers
 
 
+@lru_cache(maxsize=1000)  # each request about a group or a transactional id needs it
 def offsets_partition_for(group: str, num_partitions: int) -> int:
     """The partition of ``__consumer_offsets`` that keeps a group (kafka.server.OffsetManager)."""
     return scala_abs(java_string_hash(group)) % num_partitions

@@ -67,6 +67,11 @@ MODULES = (
     "kafka08.server.storage.reads",
     "kafka08.server.storage.replica_manager",
     "kafka08.server.storage.writes",
+    "kafka08.server.transactions.coordinator",
+    "kafka08.server.transactions.markers",
+    "kafka08.server.transactions.states",
+    "kafka08.server.transactions.store",
+    "kafka08.server.transactions.verification",
 )
 
 

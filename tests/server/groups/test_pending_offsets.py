@@ -91,6 +91,7 @@ def test_pending_offsets_do_not_expire(rig: TransactionRig) -> None:
     assert rig.offset() == (5, 0)
 
 
+@pytest.mark.sources
 @pytest.mark.parametrize("committed", [True, False])
 def test_a_marker_that_comes_while_its_offsets_are_loaded(
     rig: TransactionRig, monkeypatch: pytest.MonkeyPatch, committed: bool

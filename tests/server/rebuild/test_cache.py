@@ -179,8 +179,9 @@ def test_it_never_sends_anything_else(
     cache = RebuildCache(cost(3, 6, 200))
     known: dict[int, tuple[int, bytes]] = {}
     for position, length, data in puts:
+        was_known = get(cache, 7, position) is not None
         cache.put(7, position, length, data)
-        if get(cache, 7, position) == data:
+        if not was_known and get(cache, 7, position) == data:
             known[position] = (length, data)
         assert 0 <= cache.size <= cache.max_bytes
     position, length = asked.draw(st.integers(0, 45)), asked.draw(st.integers(0, 30))

@@ -85,6 +85,7 @@ def test_entries_are_read_in_pieces(
     assert taken == [f"forget {NUMBER}", 0, 1, 2, "end"]
 
 
+@pytest.mark.sources
 def test_a_load_that_fails_for_a_while_is_repeated(
     rig: Rig, topic: StateTopic, taken: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

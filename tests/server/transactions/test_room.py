@@ -96,6 +96,7 @@ def test_markers_for_partitions_without_a_leader(
     assert (value(rig, names.MARKERS_WITHOUT_LEADER), rig.state()) == (0, "CompleteCommit")
 
 
+@pytest.mark.sources
 def test_an_end_that_cannot_be_stored_yet(
     rig: TransactionRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
