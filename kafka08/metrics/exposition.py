@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     Family: TypeAlias = metrics_core.Metric
 
+# Kinds whose names differ from those of the beans.
+_RENAMED = (METER, PERCENT)
 SHARES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 _NAMES = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")
 TYPES = {
@@ -72,9 +74,20 @@ def texts(families: Iterable[Family], encode: Callable[[Collector], bytes]) -> I
 
 class Exposition:
     """The text of a registry's metrics and of the process. One is made at a time, and serves all
-    who ask within a second."""
+    who ask within a second.
 
-    def __init__(self, runtime: Runtime, registry: Registry) -> None:
+    ``bean_names``: what has another name than its bean is there under that name, too.
+    ``partitions``: the series of partitions are there.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        registry: Registry,
+        *,
+        bean_names: bool = False,
+        partitions: bool = True,
+    ) -> None:
         from prometheus_client import REGISTRY
         from prometheus_client.exposition import generate_latest
         from prometheus_client.openmetrics import exposition as openmetrics
@@ -86,6 +99,8 @@ class Exposition:
         }
         self._runtime = runtime
         self._registry = registry
+        self._bean_names = bean_names
+        self._partitions = partitions
         self._lock = runtime.lock()
         self._made: dict[str, tuple[float, bytes]] = {}
 
@@ -100,11 +115,26 @@ class Exposition:
 
     def _render(self, form: str) -> bytes:
         parts = []
-        pieces = (family(metric, piece) for metric, piece in self._registry.pieces())
-        for part in texts(chain(pieces, self._process.collect()), self._generate[form]):
+        families = chain(self._families(), self._of_beans(), self._process.collect())
+        for part in texts(families, self._generate[form]):
             parts.append(part)
             self._runtime.sleep(0)
         return b"".join(parts)
+
+    def _families(self) -> Iterator[Family]:
+        pieces = self._registry.pieces(self._is_shown)
+        return (family(metric, piece) for metric, piece in pieces)
+
+    def _of_beans(self) -> Iterator[Family]:
+        if not self._bean_names:
+            return iter(())
+        pieces = self._registry.pieces(
+            lambda metric: metric.kind in _RENAMED and self._is_shown(metric)
+        )
+        return (_bean_family(metric, piece) for metric, piece in pieces)
+
+    def _is_shown(self, metric: Metric) -> bool:
+        return self._partitions or "partition" not in metric.tags
 
 
 def _head_end(text: bytes) -> int:
@@ -113,6 +143,19 @@ def _head_end(text: bytes) -> int:
     while text.startswith(b"# ", at) and not text.startswith(_END, at):
         at = text.index(b"\n", at) + 1
     return at
+
+
+def _bean_family(metric: Metric, piece: Iterable[Series]) -> Family:
+    """Counts and shares as the value of the bean. In Prometheus the name of a counter has to end
+    with _total, so it has no type."""
+    from prometheus_client.metrics_core import Metric as Family
+
+    kind = "unknown" if metric.kind == METER else TYPES[metric.kind]
+    found = Family(metric.bean_name, metric.help, kind)
+    for series in piece:
+        value = series.value.count if metric.kind == METER else series.value.share
+        found.add_sample(metric.bean_name, series.labels, value)
+    return found
 
 
 def family(metric: Metric, piece: Iterable[Series]) -> Family:

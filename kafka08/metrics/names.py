@@ -12,6 +12,19 @@ UNDER_REPLICATED = Beans("kafka.cluster:type=Partition", *_PARTITION).gauge(
     "UnderReplicated",
     "1 on the leader while the isr is shorter than the list of replicas; 0 on followers.",
 )
+_IN_SYNC = Beans("kafka.cluster:type=Partition", *_PARTITION)
+PARTITION_UNDER_MIN_ISR = _IN_SYNC.gauge(
+    "UnderMinIsr",
+    "Not in 0.8.2.2. 1 on the leader while the isr is shorter than min.insync.replicas; 0 on "
+    "followers.",
+)
+PARTITION_AT_MIN_ISR = _IN_SYNC.gauge(
+    "AtMinIsr",
+    "Not in 0.8.2.2. 1 on the leader while the isr is just as long as that; 0 on followers.",
+)
+IN_SYNC_REPLICAS = _IN_SYNC.gauge(
+    "InSyncReplicasCount", "Not in 0.8.2.2. The length of the isr on the leader; 0 on followers."
+)
 _CONTROLLER = Beans("kafka.controller:type=KafkaController")
 ACTIVE_CONTROLLER = _CONTROLLER.gauge(
     "ActiveControllerCount", "1 on the controller; the sum over all brokers must be 1."
@@ -23,6 +36,14 @@ OFFLINE_PARTITIONS = _CONTROLLER.gauge(
 PREFERRED_IMBALANCE = _CONTROLLER.gauge(
     "PreferredReplicaImbalanceCount",
     "Partitions not led by their first replica; 0 on brokers that are not the controller.",
+)
+GLOBAL_TOPICS = _CONTROLLER.gauge(
+    "GlobalTopicCount",
+    "Not in 0.8.2.2. Topics of the cluster; 0 on brokers that are not the controller.",
+)
+GLOBAL_PARTITIONS = _CONTROLLER.gauge(
+    "GlobalPartitionCount",
+    "Not in 0.8.2.2. Partitions of the cluster; 0 on brokers that are not the controller.",
 )
 _ELECTIONS = Beans("kafka.controller:type=ControllerStats")
 ELECTIONS = _ELECTIONS.timer(
@@ -114,6 +135,9 @@ NETWORK_IDLE = Beans("kafka.network:type=SocketServer").percent(
 PROCESSOR_IDLE = Beans("kafka.network:type=SocketServer", "networkProcessor").percent(
     "IdlePercent", "The same; a broker has one event loop."
 )
+CONNECTIONS = Beans("kafka.server:type=socket-server-metrics").gauge(
+    "connection-count", "Not in 0.8.2.2. Connections that are open, on all listeners."
+)
 BEING_SENT = Beans("kafka.network:type=SocketServer").gauge(
     "ResponsesBeingSent", "Connections on which an answer is half sent."
 )
@@ -137,6 +161,16 @@ TOPICS = {
         "BytesRejectedPerSec",
         "Bytes of sets refused because a message or the set was too large.",
         "bytes",
+    ),
+    "total_produce_requests": _TOPICS.meter(
+        "TotalProduceRequestsPerSec",
+        "Not in 0.8.2.2. Sets in produce requests, of topics whose leader is here.",
+        "requests",
+    ),
+    "total_fetch_requests": _TOPICS.meter(
+        "TotalFetchRequestsPerSec",
+        "Not in 0.8.2.2. Partitions in fetches that could be read, those of followers included.",
+        "requests",
     ),
     "failed_produce_requests": _TOPICS.meter(
         "FailedProduceRequestsPerSec",

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from kafka08.metrics.meters import TICK_SECONDS, Histogram, IdleShare, Meter, Timer
 from kafka08.runtime import Loop, Runtime
@@ -21,6 +21,9 @@ GAUGE, METER, HISTOGRAM, TIMER = "gauge", "meter", "histogram", "timer"
 PERCENT, TEXT = "percent", "text"
 # A reader switches to other work after this many series.
 AT_ONCE = 200
+_SUMMED_AT_ONCE = 2000
+
+T = TypeVar("T")
 
 
 Labels = tuple[tuple[str, str], ...]
@@ -39,6 +42,11 @@ class Metric(NamedTuple):
     unit: str = ""
     labels: Labels = ()
 
+    @property
+    def bean_name(self) -> str:
+        """The name in Prometheus that follows from the bean alone: ``…_messagesinpersec``."""
+        return re.sub(r"\W+", "_", re.sub(r"\b(type|name)=", "", self.bean)).lower()
+
 
 class Beans:
     """Declares the metrics of one type of beans, such as ``kafka.log:type=Log``. They have the same
@@ -51,13 +59,13 @@ class Beans:
         self._labels = labels
 
     def _metric(self, name: str, kind: str, text: str, unit: str = "") -> Metric:
-        bean = self._prefix + name
-        shown = re.sub(r"\W+", "_", re.sub(r"\b(type|name)=", "", bean)).lower()
+        made = Metric(self._prefix + name, kind, "", text, self._tags, unit, self._labels)
+        shown = made.bean_name
         if kind == METER:
             shown = re.sub("persec(ond)?$", "", shown) + "_total"
         elif kind == PERCENT:
             shown = shown.removesuffix("percent") + "_percent"
-        return Metric(bean, kind, shown, text, self._tags, unit, self._labels)
+        return made._replace(name=shown)
 
     def text(self, name: str, text: str) -> Metric:
         return self._metric(name, TEXT, text)
@@ -129,17 +137,26 @@ class Registry:
     def stop(self) -> None:
         self._loop.stop()
 
+    def total(self, items: Sequence[T], read: Callable[[T], int]) -> int:
+        """The sum over ``items``; others run after every few thousand, so the caller gives those
+        of a moment."""
+        found = 0
+        for at in range(0, len(items), _SUMMED_AT_ONCE):
+            found += sum(map(read, items[at : at + _SUMMED_AT_ONCE]))
+            if at + _SUMMED_AT_ONCE < len(items):
+                self._runtime.sleep(0)
+        return found
+
     @property
     def age(self) -> float:
         """Seconds since the start."""
         return max(self._clock.monotonic() - self.started, 1e-9)
 
-    def pieces(self) -> Iterator[tuple[Metric, list[Series]]]:
+    def pieces(
+        self, is_wanted: Callable[[Metric], bool] = lambda metric: True
+    ) -> Iterator[tuple[Metric, list[Series]]]:
         """All series, at most AT_ONCE at a time, those of a metric one after the other. A metric
         without a series is left out, and so is one whose source fails."""
-        return self._pieces(lambda metric: True)
-
-    def _pieces(self, is_wanted: Callable[[Metric], bool]) -> Iterator[tuple[Metric, list[Series]]]:
         for metric, source in list(self._sources.values()):
             if not is_wanted(metric):
                 continue
@@ -161,7 +178,7 @@ class Registry:
         now = self._clock.monotonic()
         seconds, self._ticked = max(now - self._ticked, 1e-3), now
         done: set[int] = set()  # one meter may be in several series
-        for _, piece in self._pieces(lambda metric: metric.kind not in (GAUGE, TEXT)):
+        for _, piece in self.pieces(lambda metric: metric.kind not in (GAUGE, TEXT)):
             for each in piece:
                 if id(each.value) not in done:
                     done.add(id(each.value))

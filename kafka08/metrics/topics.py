@@ -13,6 +13,8 @@ KINDS = (
     "bytes_out",
     "replication_bytes_out",
     "bytes_rejected",
+    "total_produce_requests",
+    "total_fetch_requests",
     "failed_produce_requests",
     "failed_fetch_requests",
 )
@@ -29,6 +31,8 @@ class BrokerTopicMetrics:
         self.bytes_out = Meter()
         self.replication_bytes_out = Meter()
         self.bytes_rejected = Meter()
+        self.total_produce_requests = Meter()
+        self.total_fetch_requests = Meter()
         self.failed_produce_requests = Meter()
         self.failed_fetch_requests = Meter()
 

@@ -711,6 +711,16 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity, ListenerSettings):
         doc="Names of this machine that clients may use there, beside addresses, http.host, "
         "host.name, advertised.host.name and localhost; * stands for all.",
     )
+    metrics_bean_names: bool = dotted(
+        False,
+        doc="Have /metrics give counts and idle shares under the names of their beans too, such as "
+        "`kafka_server_brokertopicmetrics_messagesinpersec`: many dashboards ask for these.",
+    )
+    metrics_partitions: bool = dotted(
+        True,
+        doc="Have /metrics give series of each partition. With thousands of partitions they are "
+        "most of the page.",
+    )
     kafka_metrics_reporters: tuple[str, ...] = dotted((), LIST, doc="Classes that report metrics.")
     kafka_metrics_polling_interval_secs: int = dotted(10, doc="How often metrics are reported.")
     kafka_csv_metrics_reporter_enabled: bool = dotted(False, doc="Write metrics to CSV files.")

@@ -16,6 +16,7 @@ from kafka08.metrics.registry import (
     PERCENT,
     TEXT,
     TIMER,
+    Beans,
     Metric,
     Registry,
     one,
@@ -118,3 +119,39 @@ def test_the_answer_of_the_last_second_is_given_again(world: ExposedRegistry) ->
     assert world.exposition.text(OPEN) != first
     world.runtime.clock.advance(0.2)
     assert b"\ng 3.0\n" in world.exposition.text(PLAIN)
+
+
+def test_the_names_of_the_beans(world: ExposedRegistry) -> None:
+    """Dashboards were made for several sets of rules. Those that keep the beans' names ask for
+    counts without _total and for shares without an underline."""
+    meter, idle = Meter(), IdleShare()
+    meter.mark(3)
+    bytes_in = Beans("kafka.server:type=BrokerTopicMetrics", "topic").meter("BytesInPerSec", "", "")
+    topics = [(("",), meter), *(((f"t{number}",), meter) for number in range(2 * AT_ONCE))]
+    world.registry.add(bytes_in, lambda: topics)
+    world.registry.add(
+        Beans("kafka.network:type=SocketServer").percent("IdlePercent", ""), same(idle)
+    )
+    world.registry.add(Beans("kafka.log:type=Log").gauge("Size", ""), one(lambda: 7))
+    plain = world.samples()
+    world.exposition = Exposition(world.runtime, world.registry, bean_names=True)
+    for form in (PLAIN, OPEN):
+        both = world.samples(form)
+        more = {name for name, _ in both} - {name for name, _ in plain}
+        prefix = "kafka_server_brokertopicmetrics_bytesin"
+        assert more == {f"{prefix}persec", "kafka_network_socketserver_idlepercent"}
+        assert both[f"{prefix}persec", (("topic", "t0"),)] == both[f"{prefix}_total", ()] == 3
+        assert len([name for name, _ in both if name == f"{prefix}persec"]) == len(topics)
+
+
+def test_partitions_are_left_out(world: ExposedRegistry) -> None:
+    log = Beans("kafka.log:type=Log", "topic", "partition").gauge("Size", "")
+    asked: list[int] = []
+    world.registry.add(log, lambda: [(("t", "0"), asked.append(1) or 7)])
+    world.registry.add(Beans("kafka.log:type=All").gauge("Size", ""), one(lambda: 7))
+    assert (("kafka_log_log_size", (("partition", "0"), ("topic", "t"))) in world.samples()) == 1
+    world.exposition = Exposition(world.runtime, world.registry, partitions=False)
+    asked.clear()
+    found = {name for name, _ in world.samples()}
+    assert "kafka_log_all_size" in found and "kafka_log_log_size" not in found
+    assert not asked  # thousands would take their time

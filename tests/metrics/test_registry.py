@@ -94,3 +94,13 @@ def test_rates_are_computed_every_five_seconds(registry: Registry, runtime: Fake
 )
 def test_the_name_in_prometheus_follows_from_the_bean(metric: Metric, bean: str, name: str) -> None:
     assert (metric.bean.partition("type=")[2], metric.name) == (bean, name)
+
+
+def test_a_sum_over_many_lets_others_run() -> None:
+    runtime, seen = FakeRuntime(), []
+    runtime.on_sleep = seen.append
+    registry = Registry(runtime)
+    assert registry.total(range(5000), lambda number: number) == sum(range(5000))
+    assert seen == [0, 0]
+    assert registry.total([], lambda number: number) == 0
+    assert seen == [0, 0]

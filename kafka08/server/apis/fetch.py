@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Final
 
 from kafka08.common import TopicPartition
-from kafka08.errors import InvalidTopicError, LaterCode
+from kafka08.errors import NO_ERROR, InvalidTopicError, LaterCode
 from kafka08.message.entry import BATCH
 from kafka08.named import named
 from kafka08.protocol.schemas import (
@@ -89,12 +89,15 @@ class FetchApi:
     def _count(
         self, answers: dict[TopicPartition, FetchPartitionResponse], is_follower: bool
     ) -> None:
-        """Count the bytes that are sent."""
+        """Count the partitions that were read, and the bytes that are sent."""
         of = self._replicas.counts.topics.of
         for key, answer in in_turns_if_many(self._runtime, answers.items()):
+            if answer.error != NO_ERROR:
+                continue
+            meters = of(key.topic)
+            meters.total_fetch_requests.count += 1
             size = len(answer.message_set)
             if size:
-                meters = of(key.topic)
                 counted = meters.replication_bytes_out if is_follower else meters.bytes_out
                 counted.count += size
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kafka08.cluster.partition import Partition
+from kafka08.common import TopicPartition
 from kafka08.controller.context import LeaderAndIsr
 from kafka08.controller.controller import Controller
 from kafka08.controller.states import PartitionState
@@ -131,22 +133,30 @@ def add_replicas(registry: Registry, replicas: ReplicaManager, isr: IsrMaintenan
     def hosted() -> list[Partition]:
         return [each for each in partitions.values() if each.log is not None]
 
-    def under_replicated() -> Iterator[tuple[tuple[str, str], int]]:
-        for key, partition in list(partitions.items()):
-            yield (key.topic, str(key.partition)), int(is_under_replicated(partition))
+    def summed(read: Callable[[Partition], int]) -> Source:
+        return one(lambda: registry.total(hosted(), read))
 
-    def spare_replicas() -> Iterator[int]:
-        """How many each isr has above min.insync.replicas, of partitions that are led here."""
-        for each in hosted():
-            if each.is_leader and each.log is not None:
-                yield len(each.isr) - each.log.config.min_insync_replicas
+    def of_each(read: Callable[[Partition], int]) -> Source:
+        return lambda: (
+            ((key.topic, str(key.partition)), read(each)) for key, each in list(partitions.items())
+        )
 
-    registry.add(names.LEADERS, one(lambda: sum(each.is_leader for each in hosted())))
-    registry.add(names.PARTITIONS, one(lambda: len(hosted())))
-    registry.add(names.UNDER_REPLICATED, under_replicated)
-    registry.add(names.UNDER_REPLICATED_COUNT, one(lambda: sum(map(is_under_replicated, hosted()))))
-    registry.add(names.UNDER_MIN_ISR, one(lambda: sum(room < 0 for room in spare_replicas())))
-    registry.add(names.AT_MIN_ISR, one(lambda: sum(room == 0 for room in spare_replicas())))
+    def under_min_isr(partition: Partition) -> int:
+        spare = _spare_replicas(partition)
+        return int(spare is not None and spare < 0)
+
+    def at_min_isr(partition: Partition) -> int:
+        return int(_spare_replicas(partition) == 0)
+
+    registry.add(names.LEADERS, summed(lambda each: int(each.is_leader)))
+    registry.add(names.PARTITIONS, summed(lambda each: 1))
+    registry.add(names.UNDER_REPLICATED, of_each(is_under_replicated))
+    registry.add(names.UNDER_REPLICATED_COUNT, summed(is_under_replicated))
+    registry.add(names.UNDER_MIN_ISR, summed(under_min_isr))
+    registry.add(names.AT_MIN_ISR, summed(at_min_isr))
+    registry.add(names.PARTITION_UNDER_MIN_ISR, of_each(under_min_isr))
+    registry.add(names.PARTITION_AT_MIN_ISR, of_each(at_min_isr))
+    registry.add(names.IN_SYNC_REPLICAS, of_each(lambda each: len(each.isr) * each.is_leader))
     registry.add(names.ZOOKEEPER_AWAY, one(lambda: int(replicas.fenced)))
     registry.add(names.ISR_EXPANDS, same(isr.expands))
     registry.add(names.ISR_SHRINKS, same(isr.shrinks))
@@ -167,8 +177,15 @@ def add_replicas(registry: Registry, replicas: ReplicaManager, isr: IsrMaintenan
     )
 
 
-def is_under_replicated(partition: Partition) -> bool:
-    return partition.is_leader and len(partition.isr) < len(partition.replicas)
+def is_under_replicated(partition: Partition) -> int:
+    return int(partition.is_leader and len(partition.isr) < len(partition.replicas))
+
+
+def _spare_replicas(partition: Partition) -> int | None:
+    """How many the isr has above min.insync.replicas; None if the partition is not led here."""
+    if not partition.is_leader or partition.log is None:
+        return None
+    return len(partition.isr) - partition.log.config.min_insync_replicas
 
 
 def add_producers(registry: Registry, replicas: ReplicaManager, clock: Clock, late_ms: int) -> None:
@@ -245,6 +262,7 @@ def add_requests(registry: Registry, server: Server, requests: RequestMetrics) -
 
     registry.add(names.REQUEST_QUEUE, one(lambda: server.backlog()[0]))
     registry.add(names.RESPONSE_QUEUE, waiting)
+    registry.add(names.CONNECTIONS, one(lambda: server.connections))
     registry.add(names.BEING_SENT, one(lambda: server.backlog()[2]))
     registry.add(
         names.REQUESTS,
@@ -263,26 +281,39 @@ def add_controller(registry: Registry, controller: Controller) -> None:
         context = controller.context
         if context is None:
             return 0
-        live = context.live_or_shutting_down
-        return sum(
-            state.leader not in live or context.partition_state(key) is PartitionState.OFFLINE
-            for key, state in list(context.leadership.items())
-            if not context.is_being_deleted(key)
-        )
+        live = set(context.live_or_shutting_down)
+
+        def is_offline(of: tuple[TopicPartition, LeaderAndIsr]) -> bool:
+            key, state = of
+            is_led = state.leader in live
+            if is_led and context.partition_state(key) is not PartitionState.OFFLINE:
+                return False
+            return not context.is_being_deleted(key)
+
+        return registry.total(list(context.leadership.items()), is_offline)
 
     def moved() -> int:
         context = controller.context
         if context is None:
             return 0
-        return sum(
-            bool(replicas) and _leads_elsewhere(context.leadership.get(key), replicas)
-            for key, replicas in list(context.assignment.items())
-            if not context.is_being_deleted(key)
-        )
+
+        def is_moved(of: tuple[TopicPartition, tuple[int, ...]]) -> bool:
+            key, replicas = of
+            moved = bool(replicas) and _leads_elsewhere(context.leadership.get(key), replicas)
+            return moved and not context.is_being_deleted(key)
+
+        return registry.total(list(context.assignment.items()), is_moved)
+
+    def topics() -> Counter[str]:
+        """The number of partitions by topic."""
+        context = controller.context
+        return Counter([key.topic for key in (context.assignment if context else ())])
 
     registry.add(names.ACTIVE_CONTROLLER, one(lambda: int(controller.context is not None)))
     registry.add(names.OFFLINE_PARTITIONS, one(offline))
     registry.add(names.PREFERRED_IMBALANCE, one(moved))
+    registry.add(names.GLOBAL_TOPICS, one(lambda: len(topics())))
+    registry.add(names.GLOBAL_PARTITIONS, one(lambda: sum(topics().values())))
     registry.add(names.ELECTIONS, same(controller.stats.elections))
     registry.add(names.UNCLEAN_ELECTIONS, same(controller.stats.unclean))
 

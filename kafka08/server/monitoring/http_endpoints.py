@@ -43,11 +43,13 @@ _OK, _BAD, _UNKNOWN, _UNAVAILABLE = (
 class Endpoints:
     """A WSGI application. Nothing can be changed by it."""
 
-    def __init__(self, runtime: Runtime, registry: Registry, health: Health) -> None:
+    def __init__(
+        self, runtime: Runtime, registry: Registry, health: Health, exposition: Exposition
+    ) -> None:
         self._runtime = runtime
         self._registry = registry
         self._health = health
-        self._exposition = Exposition(runtime, registry)
+        self._exposition = exposition
         self._pages: dict[str, Callable[[WSGIEnvironment], Page]] = {
             "/metrics": self._metrics,
             "/health/live": self._live,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from kafka08.errors import KafkaError
 from kafka08.metrics.csv_reporter import CsvReporter
+from kafka08.metrics.exposition import Exposition
 from kafka08.metrics.registry import Registry
 from kafka08.network.http import HttpServer, is_loopback
 from kafka08.runtime import Runtime
@@ -28,7 +29,13 @@ def start(
 ) -> Iterator[Callable[[], object]]:
     """Yields the function that stops each output, once it has started."""
     if config.http_port >= 0:
-        yield from _serve(config, Endpoints(runtime, registry, health))
+        exposition = Exposition(
+            runtime,
+            registry,
+            bean_names=config.metrics_bean_names,
+            partitions=config.metrics_partitions,
+        )
+        yield from _serve(config, Endpoints(runtime, registry, health, exposition))
     if config.writes_csv_metrics:
         reporter = CsvReporter(
             runtime,

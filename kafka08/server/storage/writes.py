@@ -136,6 +136,7 @@ class Produce:
                 meters = self._replicas.counts.topics.of(key.topic)
                 meters.messages_in.count += appended.count
                 meters.bytes_in.count += len(data)
+                meters.total_produce_requests.count += 1
                 base_offset, append_time = appended.first_offset, appended.append_time
                 if self._acks != 1:
                     self.required[key] = appended.last_offset + 1
@@ -157,6 +158,7 @@ class Produce:
         code = self.failures.add(key, error)
         if not isinstance(error, _REFUSED):
             meters = self._replicas.counts.topics.of(key.topic)
+            meters.total_produce_requests.mark()
             meters.failed_produce_requests.mark()
             if isinstance(error, (MessageSizeTooLargeError, MessageSetSizeTooLargeError)):
                 meters.bytes_rejected.mark(size)

@@ -117,6 +117,7 @@ def test_refused_sets(rig: Rig, metrics: Metrics) -> None:
     assert answer is not None and answer[("t", 0)][0] == 10
     assert metrics.value(TOPIC + "bytesrejected_total", topic="t") == len(data)
     assert metrics.value(TOPIC + "failedproducerequests_total") == 1
+    assert metrics.value(TOPIC + "totalproducerequests_total") == 1
     assert metrics.value(TOPIC + "messagesin_total") == 0
     assert not [each for each in metrics.all() if each.labels.get("topic") == "unknown"]
 
@@ -130,6 +131,9 @@ def test_bytes_to_consumers_and_to_followers_are_apart(rig: Rig, metrics: Metric
     rig.fetch(("t", 0, 0, 1000))
     assert metrics.value(TOPIC + "bytesout_total", topic="t") == 2 * size
     assert metrics.value(TOPIC + "replicationbytesout_total", topic="t") == size
+    rig.fetch(("t", 0, 99, 1000), ("unknown", 0, 0, 1000))
+    assert metrics.value(TOPIC + "totalfetchrequests_total") == 4
+    assert metrics.value(TOPIC + "totalfetchrequests_total", topic="t") == 4
 
 
 def test_failed_reads(rig: Rig, metrics: Metrics) -> None:
@@ -247,9 +251,9 @@ def test_the_controller_s_view(rig: Rig) -> None:
         found = [piece[0] for _, piece in registry.pieces()]
         return [each.value for each in found if each.metric.kind == "gauge"]
 
-    assert values() == [1, 1, 1]
+    assert values() == [1, 1, 1, 2, 2]
     controller.context = None
-    assert values() == [0, 0, 0]
+    assert values() == [0, 0, 0, 0, 0]
 
 
 def test_what_under_replicated_means() -> None:
@@ -279,11 +283,21 @@ def test_isrs_beside_what_acks_all_needs(rig: Rig, metrics: Metrics) -> None:
             metrics.value(f"{prefix}{kind}minisrpartitioncount") for kind in ("under", "at")
         )
 
+    def of_each(kind: str) -> list[float]:
+        name = f"kafka_cluster_partition_{kind}"
+        return [metrics.value(name, topic=topic, partition="0") for topic in ("enough", "alone")]
+
     assert counts() == (0, 1)
     for topic in ("enough", "alone"):
         log = rig.replicas.partition(TopicPartition(topic, 0)).leader_log()
         log.config = log.config.override({"min.insync.replicas": "2"})
     assert counts() == (1, 1)
+    assert (of_each("underminisr"), of_each("atminisr")) == ([0, 1], [1, 0])
+    assert of_each("insyncreplicascount") == [2, 1]
+    for topic in ("enough", "alone"):
+        rig.follow(topic)
+    assert counts() == (0, 0)
+    assert of_each("underminisr") == of_each("atminisr") == of_each("insyncreplicascount") == [0, 0]
 
 
 def test_whether_zookeeper_is_in_reach(rig: Rig, metrics: Metrics) -> None:
@@ -322,7 +336,7 @@ def full(rig: Rig, count: int) -> Registry:
     broker_metrics.add_logs(registry, logs)
     broker_metrics.add_replicas(registry, rig.replicas, isr)
     broker_metrics.add_offsets(registry, rig.offsets)
-    server: Any = SimpleNamespace(backlog=lambda: (0, 0, 0))
+    server: Any = SimpleNamespace(backlog=lambda: (0, 0, 0), connections=0)
     broker_metrics.add_requests(registry, server, RequestMetrics())
     broker_metrics.add_controller(registry, given)
     return registry

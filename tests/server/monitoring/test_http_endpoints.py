@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafka08.metrics.exposition import Exposition
 from kafka08.metrics.meters import Meter
 from kafka08.metrics.names import TOPICS
 from kafka08.metrics.registry import Registry
@@ -25,7 +26,9 @@ class Site:
         self.meter = Meter()
         self.meter.mark(3)
         self.registry.add(TOPICS["bytes_in"], lambda: [(("",), self.meter), (("t",), self.meter)])
-        self.application = Endpoints(self.runtime, self.registry, self.health)
+        self.application = Endpoints(
+            self.runtime, self.registry, self.health, Exposition(self.runtime, self.registry)
+        )
 
     def get(
         self, path: str, method: str = "GET", query: str = "", **headers: str

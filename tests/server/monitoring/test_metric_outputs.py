@@ -38,6 +38,15 @@ def test_a_broker_that_starts_serves_already(
     assert [each for each in caplog.records if each.levelno > logging.INFO] == []
 
 
+def test_the_names_of_the_beans_on_request(
+    start_monitoring: StartMonitoring, unused_port: int
+) -> None:
+    start_monitoring(http_port=unused_port, metrics_bean_names=True)
+    answer = get(unused_port, "/metrics")
+    assert b"\nkafka_network_socketserver_networkprocessoravgidle_percent 1.0\n" in answer
+    assert b"\nkafka_network_socketserver_networkprocessoravgidlepercent 1.0\n" in answer
+
+
 @pytest.mark.scenario("ops-14")
 def test_a_taken_port_is_an_error_and_the_broker_goes_on(
     start_monitoring: StartMonitoring, caplog: Any
