@@ -37,7 +37,7 @@ from kafka08.log.disk import SyncError
 from kafka08.log.leader_epochs import LeaderEpochs
 from kafka08.log.numbering import NOTHING_APPENDED, LogAppendInfo, Numbered, RebuiltSet, moved
 from kafka08.log.producer_state import BatchMetadata
-from kafka08.log.producers import ProducerStateManager
+from kafka08.log.producers import ProducerStateManager, batches_in
 from kafka08.log.recovery import recovery
 from kafka08.log.segments import integrity
 from kafka08.log.segments.file_slice import FileSlice
@@ -50,7 +50,6 @@ from kafka08.log.segments.transaction_index import AbortedTransaction
 from kafka08.log.tail import FRESH_MS, Freshness, TailReaders
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.entry import BATCH, MAGIC_AT, Appended
-from kafka08.message.scan import ProducerRow, producer_batches
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME
 from kafka08.message.times import newest as newest_time
@@ -221,7 +220,7 @@ class Log:
         found, data = numbered.found, numbered.data
         if not found.entries or not data:
             return NOTHING_APPENDED
-        batches: Sequence[ProducerRow] = ()
+        batches: Sequence[BatchMetadata] = ()
         if not assign_offsets:
             batches = self._check_copied(found, data)
         else:
@@ -247,7 +246,7 @@ class Log:
         appended = first, last, count, len(data), codec, rolled, rebuilt, time
         return named(LogAppendInfo, appended)
 
-    def _check_copied(self, found: Appended, data: memoryview) -> Sequence[ProducerRow]:
+    def _check_copied(self, found: Appended, data: memoryview) -> Sequence[BatchMetadata]:
         """The batches of idempotent producers in a leader's set. Raises KafkaError if it begins
         below the log's end."""
         if found.first_offset < self.log_end_offset:
@@ -256,7 +255,7 @@ class Log:
                 f"Out of order offsets found in a set for {self.topic_partition}: it begins at "
                 f"{found.first_offset}, the log ends at {self.log_end_offset}"
             )
-        return producer_batches(data, 0, len(data)) if found.magic == BATCH else ()
+        return batches_in(data, len(data)) if found.magic == BATCH else ()
 
     def _refuse_size(self, size: int) -> NoReturn:
         raise MessageSetSizeTooLargeError(
@@ -300,7 +299,7 @@ class Log:
             self._sync_again(active)  # for its time index
         return position
 
-    def _move_end(self, found: Appended, batches: Sequence[ProducerRow], now: int) -> None:
+    def _move_end(self, found: Appended, batches: Sequence[BatchMetadata], now: int) -> None:
         """The log ends after a set that was written at its end. Raises SyncError."""
         leo, end = self.log_end_offset, found.last_offset + 1
         self.log_end_offset = end

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kafka08.common import TopicPartition
 from kafka08.errors import InvalidRecordError, KafkaError, UnsupportedForMessageFormatError
-from kafka08.log.producer_state import Origin
+from kafka08.log.producer_state import CLIENT, COORDINATOR, Origin
 from kafka08.message import sets, wrappers
 from kafka08.message.batch import NO_TIMESTAMP, header_of, set_leader_epoch
 from kafka08.message.compression import LZ4
@@ -87,7 +87,7 @@ class Numbered:
         self.movable = movable
         self.rebuilt = rebuilt
         self.last_stored = last_stored
-        self.origin = Origin.CLIENT
+        self.origin: Origin = CLIENT
         codec, magic = found.codec, found.magic
         self.sendable = not magic and (not codec or normalised)
         self.later = magic > 0 or (self.sendable and codec != LZ4)
@@ -162,7 +162,7 @@ def of_coordinator(buffer: memoryview, base: int, rules: Rules, config: LogConfi
     last = base + header.last_delta
     found = Appended(header.count, len(buffer), base, last, 1, header.codec, BATCH)
     numbered = Numbered(base, found, buffer, movable=True)
-    numbered.origin = Origin.COORDINATOR
+    numbered.origin = COORDINATOR
     return numbered
 
 

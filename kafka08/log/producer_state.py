@@ -54,6 +54,10 @@ class Origin(IntEnum):
     COORDINATOR = 1
 
 
+CLIENT: Final = Origin.CLIENT
+COORDINATOR: Final = Origin.COORDINATOR
+
+
 class CorruptSnapshotError(KafkaError):
     """A snapshot that cannot be read: the log is read from an older one."""
 
@@ -75,9 +79,7 @@ class BatchMetadata(NamedTuple):
     @property
     def last_sequence(self) -> int:
         """-1 for control batches, which have no sequence."""
-        if self.first_sequence < 0:
-            return -1
-        return (self.first_sequence + self.last_delta) % _SEQUENCES
+        return _last_sequence(self)
 
     @property
     def last_offset(self) -> int:
@@ -128,7 +130,7 @@ class ProducerStates:
     def __iter__(self) -> Iterator[int]:
         return iter(self._known)
 
-    def check(self, batch: BatchMetadata, origin: Origin = Origin.CLIENT) -> BatchMetadata | None:
+    def check(self, batch: BatchMetadata, origin: Origin = CLIENT) -> BatchMetadata | None:
         """Whether a producer's batch may be appended; changes nothing.
 
         The stored batch if it is one that was stored already. Raises OutOfOrderSequenceError,
@@ -137,7 +139,7 @@ class ProducerStates:
         coordinator, or InvalidRecordError for a batch without epoch or sequence. Its base offset
         does not matter.
         """
-        if batch.epoch < 0 or (batch.first_sequence < 0 and origin == Origin.CLIENT):
+        if batch.epoch < 0 or (batch.first_sequence < 0 and origin is CLIENT):
             raise InvalidRecordError(
                 f"A batch of producer {batch.producer_id} has epoch {batch.epoch} and "
                 f"sequence {batch.first_sequence}"
@@ -145,7 +147,7 @@ class ProducerStates:
         known = self._known.get(batch.producer_id)
         if known is None:
             return None
-        if origin == Origin.COORDINATOR:
+        if origin is COORDINATOR:
             _check_epoch(known, batch)
             if batch.coordinator_epoch < known.coordinator_epoch and batch.part != IN_TRANSACTION:
                 raise TransactionCoordinatorFencedError(
@@ -195,7 +197,7 @@ class ProducerStates:
             if batch.part == IN_TRANSACTION and start < 0:
                 start = self.open[batch.producer_id] = batch.base_offset
         if batch.part != NO_TRANSACTION:
-            self.transactional_end = batch.last_offset + 1
+            self.transactional_end = batch.base_offset + batch.last_delta + 1
         fields = batch.epoch, heard_ms, batch.timestamp, batches, coordinator_epoch, start
         self._known[batch.producer_id] = named(ProducerState, fields)
         return completed
@@ -295,6 +297,12 @@ def _entry(producer_id: int, known: ProducerState) -> bytes:
     return _ENTRY.pack(*head, known.coordinator_epoch, known.transaction_start)
 
 
+def _last_sequence(batch: BatchMetadata) -> int:
+    if batch.first_sequence < 0:
+        return NONE
+    return (batch.first_sequence + batch.last_delta) % _SEQUENCES
+
+
 def _stored(known: tuple[BatchMetadata, ...], batch: BatchMetadata) -> BatchMetadata | None:
     """The stored batch that this one repeats."""
     sequence = batch.first_sequence
@@ -320,7 +328,7 @@ def _check_sequence(known: ProducerState, batch: BatchMetadata) -> None:
     after a marker that brought it."""
     expected = 0
     if batch.epoch == known.epoch and known.batches:
-        expected = (known.batches[-1].last_sequence + 1) % _SEQUENCES
+        expected = (_last_sequence(known.batches[-1]) + 1) % _SEQUENCES
     if batch.first_sequence != expected:
         raise OutOfOrderSequenceError(
             f"Producer {batch.producer_id} sent sequence {batch.first_sequence} instead of "

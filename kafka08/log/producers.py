@@ -31,6 +31,7 @@ from kafka08.errors import (
 from kafka08.log.directory import sync_directory, unlink_if_there
 from kafka08.log.disk import is_shortage
 from kafka08.log.producer_state import (
+    CLIENT,
     BatchMetadata,
     CompletedTransaction,
     CorruptSnapshotError,
@@ -41,15 +42,14 @@ from kafka08.log.segments.file_slice import SegmentFile
 from kafka08.log.segments.names import SNAPSHOT_SUFFIX
 from kafka08.log.segments.segment import LogSegment
 from kafka08.log.segments.transaction_index import AbortedTransaction
-from kafka08.message.entry import offset_and_stop
+from kafka08.message.entry import BytesLike, offset_and_stop
 from kafka08.message.markers import ABORT, COMMIT, IN_TRANSACTION
-from kafka08.message.scan import ProducerRow, producer_batches, stretches
+from kafka08.message.scan import producer_batches, stretches
 from kafka08.named import named
 
 logger = logging.getLogger("kafka.log.ProducerStateManager")
 
 _EVERYTHING_SAVED: Final = 1 << 63  # above all offsets
-_PART: Final = BatchMetadata._fields.index("part")
 
 
 class Verification:
@@ -173,8 +173,7 @@ class ProducerStateManager:
         aborted: list[AbortedTransaction] = []
         if position is not None:
             for data, stop in stretches(segment.file.fd, position, segment.size):
-                for row in producer_batches(data, 0, stop):
-                    batch = named(BatchMetadata, row)
+                for batch in batches_in(data, stop):
                     done = self._update(batch, min(batch.timestamp, now))
                     if done is not None and done.is_aborted:
                         aborted.append(_aborted(done, self.states.open))
@@ -183,9 +182,9 @@ class ProducerStateManager:
     # Changes of the log
 
     def check(
-        self, buffer: memoryview, first_offset: int, origin: Origin = Origin.CLIENT
-    ) -> tuple[Sequence[ProducerRow], BatchMetadata | None]:
-        """The rows to ``record`` of a produced set of format 2, numbered from ``first_offset``, and
+        self, buffer: memoryview, first_offset: int, origin: Origin = CLIENT
+    ) -> tuple[Sequence[BatchMetadata], BatchMetadata | None]:
+        """What to ``record`` of a produced set of format 2, numbered from ``first_offset``, and
         the batch that is stored already if the set came again.
 
         Raises as ``ProducerStates.check`` does, InvalidRecordError for a set that has a batch of an
@@ -193,23 +192,23 @@ class ProducerStateManager:
         a transaction without a ``verification``, or OutOfOrderSequenceError without the batch
         before it.
         """
-        rows = producer_batches(buffer, 0, len(buffer))
-        if not rows:
+        batches = batches_in(buffer, len(buffer))
+        if not batches:
             return (), None
         if offset_and_stop(buffer, 0)[1] != len(buffer):
             raise InvalidRecordError("A set of an idempotent producer has more than one batch")
-        batch = named(BatchMetadata, rows[0])
+        batch = batches[0]
         if batch.base_offset != first_offset:  # the set was converted
             batch = batch._replace(base_offset=first_offset)
         stored = self.states.check(batch, origin)
-        if stored is None and origin == Origin.CLIENT and batch.part == IN_TRANSACTION:
+        if stored is None and origin is CLIENT and batch.part == IN_TRANSACTION:
             self._require_verified(batch)
         return (batch,), stored
 
-    def record(self, rows: Sequence[ProducerRow], now: int) -> None:
+    def record(self, batches: Sequence[BatchMetadata], now: int) -> None:
         """Add these batches, which are in the log now."""
-        for row in rows:
-            self._update(named(BatchMetadata, row), now)
+        for batch in batches:
+            self._update(batch, now)
 
     def _update(self, batch: BatchMetadata, heard_ms: int) -> CompletedTransaction | None:
         done = self.states.update(batch, heard_ms)
@@ -219,14 +218,13 @@ class ProducerStateManager:
             self.uncommitted.append((done.first_offset, done.last_offset))
         return done
 
-    def aborted_by(self, rows: Sequence[ProducerRow]) -> list[AbortedTransaction]:
+    def aborted_by(self, batches: Sequence[BatchMetadata]) -> list[AbortedTransaction]:
         """The transactions that these batches, which are not recorded yet, abort."""
-        if all(row[_PART] != ABORT for row in rows):
+        if all(batch.part != ABORT for batch in batches):
             return []
         found = []
         open_ = dict(self.states.open)
-        for row in rows:
-            batch = named(BatchMetadata, row)
+        for batch in batches:
             if batch.part == IN_TRANSACTION:
                 open_.setdefault(batch.producer_id, batch.base_offset)
             elif batch.part in (ABORT, COMMIT):
@@ -385,6 +383,11 @@ class ProducerStateManager:
 
     def _path(self, offset: int) -> str:
         return os.path.join(self._directory, f"{offset:020d}{SNAPSHOT_SUFFIX}")
+
+
+def batches_in(buffer: BytesLike, stop: int) -> list[BatchMetadata]:
+    """The batches of idempotent producers among the entries that begin before ``stop``."""
+    return [named(BatchMetadata, row) for row in producer_batches(buffer, 0, stop)]
 
 
 def _aborted(done: CompletedTransaction, open_: Mapping[int, int]) -> AbortedTransaction:

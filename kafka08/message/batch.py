@@ -43,6 +43,7 @@ NO_PRODUCER: Final = -1
 
 _HEADER: Final = Struct(">qiibIhiqqqhii")
 _EPOCH: Final = Struct(">i")
+_PRODUCER_ID: Final = Struct(">q")
 _CRC: Final = Struct(">I")
 _MAX_TIMESTAMP: Final = Struct(">q")
 _ATTRIBUTES: Final = Struct(">h")
@@ -117,6 +118,12 @@ def leader_epoch_of(buffer: bytes | bytearray | memoryview) -> int:
     """The leader epoch of the batch that a buffer begins with."""
     epoch: int = _EPOCH.unpack_from(buffer, EPOCH_AT)[0]
     return epoch
+
+
+def producer_of(buffer: bytes | bytearray | memoryview) -> int:
+    """The id of the producer of the batch that a buffer begins with."""
+    producer_id: int = _PRODUCER_ID.unpack_from(buffer, PRODUCER_AT)[0]
+    return producer_id
 
 
 def set_leader_epoch(buffer: bytearray | memoryview, position: int, epoch: int) -> None:

@@ -95,7 +95,7 @@ CHUNK = 1 << 20  # bytes of a file read at once
 # The producer's id and epoch, the sequence of the first record, base offset, last offset delta and
 # largest timestamp of a batch, what it is in a transaction (``markers``), and of a marker the
 # coordinator's epoch.
-ProducerRow: TypeAlias = tuple[int, int, int, int, int, int, int, int]
+ProducerRow: TypeAlias = tuple[int, ...]  # eight; compiled callers would unpack such a type
 
 
 def walk(
@@ -280,7 +280,7 @@ def producer_batches(buffer: BytesLike, position: int, stop: int) -> list[Produc
     """
     view = memoryview(buffer)
     check_bounds(view, position, stop)
-    found = []
+    found: list[ProducerRow] = []
     for start in _starts(view, position, stop):
         if view[start + MAGIC_AT] == BATCH and stop - start >= RECORDS_AT:
             producer_id, epoch, sequence = _PRODUCER.unpack_from(view, start + PRODUCER_AT)

@@ -23,7 +23,13 @@ from kafka08.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafka08.log.log import Log
-from kafka08.message.batch import BATCH_CODEC_AT, NO_TIMESTAMP, TRANSACTIONAL, header_of
+from kafka08.message.batch import (
+    BATCH_CODEC_AT,
+    NO_TIMESTAMP,
+    TRANSACTIONAL,
+    header_of,
+    producer_of,
+)
 from kafka08.message.sets import require_batch
 from kafka08.named import named
 from kafka08.protocol.schemas import ProducePartitionResponse, ProduceRequest
@@ -76,9 +82,9 @@ class TransactionGate:
         """Raises KafkaError if a batch of a transaction must not be appended."""
         if id_ is None:
             raise NoTransactionalIdError("A batch of a transaction came without a transactional.id")
-        header = header_of(data)
-        if header.producer_id in log.producers.states.open:
+        if producer_of(data) in log.producers.states.open:
             return  # most batches: only the first one needs to ask
+        header = header_of(data)
         producer = header.producer_id, header.producer_epoch
         self.verify(log, id_, producer, header.base_sequence)
 
