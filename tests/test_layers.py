@@ -58,7 +58,8 @@ ALLOWED = {
     "rest": f"admin groups producer consumer client {CLIENT} network",
     "lag": f"client groups.nodes groups.records {CLIENT}",
     "console": "lag network.http groups topics "
-    f"connect.config consumer client producer.partitioners zookeeper {CLIENT} admin",
+    "connect.config consumer client producer.encoding producer.partitioners "
+    f"zookeeper {CLIENT} admin",
     "tools": "rest connect producer consumer client groups topics server spark network zookeeper "
     f"security log message log4j java_dates commands progress {CONTROLLER}",
     "tools.wheel": "builds compiled",

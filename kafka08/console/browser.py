@@ -15,7 +15,7 @@ from kafka08.common import TopicPartition
 from kafka08.console.config import ConsoleConfig
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError, raise_for_code
-from kafka08.message.entry import AnyMessage
+from kafka08.message.entry import AnyMessage, Headers, TimedMessage
 from kafka08.message.sets import iter_messages
 from kafka08.network.channel import Connect
 from kafka08.protocol.negotiation import NoApiVersionsError
@@ -83,7 +83,7 @@ class Browser:
 
     def forward(self, tp: TopicPartition, offset: int, count: int, needle: bytes = b"") -> Look:
         """Up to ``count`` messages from an offset on; with ``needle`` those that have these bytes
-        in their key or value. An offset below the log counts as its start."""
+        in their key, value or headers. An offset below the log counts as its start."""
         with self._consumer(tp) as consumer:
             start, end = log_offsets.bounds(consumer.call, tp)
             first = position = min(max(offset, start), end)
@@ -92,7 +92,7 @@ class Browser:
             read = 0
             for message in self._messages(consumer, tp, first, end, budget):
                 read, position = read + 1, message.offset + 1
-                if needle in (message.key or b"") or needle in (message.value or b""):
+                if not needle or _has(message, needle):
                     found.append(message)
                 if len(found) == count:
                     break
@@ -132,10 +132,13 @@ class Browser:
         found = self.forward(tp, offset, 1).messages
         return found[0] if found and found[0].offset == offset else None
 
-    def call_leader(self, tp: TopicPartition, request: object) -> Any:
-        """One request to the leader of a partition."""
+    def call_leader(
+        self, tp: TopicPartition, request: object, *, api_versions: bool = False
+    ) -> Any:
+        """One request to the leader of a partition, as ``ClusterClient.call``."""
         self._cluster.refresh()
-        return self._cluster.call(self._cluster.known_leader(tp), request)
+        leader = self._cluster.known_leader(tp)
+        return self._cluster.call(leader, request, api_versions=api_versions)
 
     def call_broker(self, broker_id: int, request: object, *, api_versions: bool = False) -> Any:
         """One request to a broker, as ``ClusterClient.call``. Raises KafkaError if the broker is
@@ -202,3 +205,16 @@ class Browser:
                 position = message.offset + 1
                 yield message
             next_fetch.advance(position)
+
+
+def _has(message: AnyMessage, needle: bytes) -> bool:
+    if needle in (message.key or b"") or needle in (message.value or b""):
+        return True
+    return any(
+        needle in name.encode() or needle in (value or b"") for name, value in headers_of(message)
+    )
+
+
+def headers_of(message: AnyMessage) -> Headers:
+    """Those of a message of any format; only format 2 has any."""
+    return message.headers if isinstance(message, TimedMessage) else ()

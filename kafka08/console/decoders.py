@@ -13,17 +13,30 @@ from kafka08.groups import records
 
 SHOWN_CHARACTERS = 4000
 _DUMP_BYTES = 1024
+_HEAD_CHARACTERS = 120
+# Of text; others are those of binary values.
+_CONTROLS = frozenset("\t\n\r")
 _NUMBERS = {1: ">b", 2: ">h", 4: ">i", 8: ">q"}
+
+
+Decode = Callable[[bytes], str]
 
 
 class Decoded(NamedTuple):
     """``text`` is cut if ``size``, in bytes, is larger than what is shown. ``note``: why it is not
-    shown under the decoder asked for."""
+    shown under the decoder asked for. ``head``: what stands for a long text as long as it is not
+    opened, "" for a short one."""
 
     text: str
     size: int
     is_cut: bool
     note: str = ""
+
+    @property
+    def head(self) -> str:
+        if len(self.text) <= _HEAD_CHARACTERS and "\n" not in self.text:
+            return ""
+        return " ".join(self.text[: 2 * _HEAD_CHARACTERS].split())[:_HEAD_CHARACTERS]
 
 
 def _text(data: bytes) -> str:
@@ -65,7 +78,22 @@ def _offsets_value(data: bytes) -> str:
         return str(records.decode_group(data))
 
 
-DECODERS: dict[str, tuple[Callable[[bytes], str], Callable[[bytes], str]]] = {
+def _fitting(data: bytes) -> Decode:
+    """JSON if it is an object or a list, text if it can be read, else bytes."""
+    try:
+        text = data.decode()
+        if text[:1] in "{[" and isinstance(json.loads(text), dict | list):
+            return _json
+    except UnicodeDecodeError:
+        return _hex
+    except (ValueError, RecursionError):
+        pass
+    is_readable = all(each.isprintable() or each in _CONTROLS for each in text[:SHOWN_CHARACTERS])
+    return _text if is_readable else _hex
+
+
+DECODERS: dict[str, tuple[Decode | None, Decode | None]] = {
+    "guessed": (None, None),
     "text": (_text, _text),
     "json": (_text, _json),
     "hex": (_hex, _hex),
@@ -74,14 +102,17 @@ DECODERS: dict[str, tuple[Callable[[bytes], str], Callable[[bytes], str]]] = {
     "utf-16": (_utf16, _utf16),
     "offsets": (lambda data: str(records.decode_key(data)), _offsets_value),
 }
-"""Name to the decoders of key and value. ``offsets``: records of the offsets topic."""
+"""Name to the decoders of key and value; None is the one that fits. ``offsets``: records of the
+offsets topic."""
 
 
-def shown(data: bytes | None, decoder: Callable[[bytes], str]) -> Decoded | None:
-    """None for null. Bytes that the decoder does not take are shown in hex, with the reason."""
+def shown(data: bytes | None, decoder: Decode | None = None) -> Decoded | None:
+    """None for null. Without a ``decoder`` the one that fits is taken. Bytes that it does not take
+    are shown in hex, with the reason."""
     if data is None:
         return None
     note = ""
+    decoder = decoder or _fitting(data)
     try:
         text = decoder(data)
     except (ValueError, RecursionError, ProtocolError) as error:

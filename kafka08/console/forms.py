@@ -76,6 +76,19 @@ def whole(text: str, field: str, low: int = 0, high: int = 2**63 - 1) -> int:
     return found
 
 
+def header_lines(text: str, field: str) -> list[tuple[str, bytes]]:
+    """``name: value`` lines, the headers of a message; a name may come again. Raises FieldError."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        name, colon, value = line.partition(":")
+        if not line.strip():
+            continue
+        if not colon or not name.strip():
+            raise FieldError(field, f"line {number} is not name: value")
+        found.append((name.strip(), value.strip().encode()))
+    return found
+
+
 def topic_settings(text: str, field: str) -> dict[str, str]:
     """``name=value`` lines. Raises FieldError."""
     found = {}

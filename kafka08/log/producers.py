@@ -184,8 +184,8 @@ class ProducerStateManager:
     def check(
         self, buffer: memoryview, first_offset: int, origin: Origin = CLIENT
     ) -> tuple[Sequence[BatchMetadata], BatchMetadata | None]:
-        """What to ``record`` of a produced set of format 2, numbered from ``first_offset``, and
-        the batch that is stored already if the set came again.
+        """The batches to ``record`` of a produced set of format 2, numbered from ``first_offset``,
+        and the batch that is stored already if the set came again.
 
         Raises as ``ProducerStates.check`` does, InvalidRecordError for a set that has a batch of an
         idempotent producer and more, and InvalidTxnStateError for a client's batch that would begin

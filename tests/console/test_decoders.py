@@ -74,3 +74,33 @@ def test_no_bytes_are_too_odd(data: bytes, name: str) -> None:
         found = shown(data, decoder)
         assert found is not None
         assert found.size == len(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (b'{"a": 1}', "json"),
+        (b"[1, 2]", "json"),
+        (b"12", "text"),
+        (b"{not json}", "text"),
+        (b"[" * 100_000, "text"),
+        ("zwei\tW\u00f6rter\r\n".encode(), "text"),
+        (b"", "text"),
+        (b"\xff\xfe", "hex"),
+        (b"ab\x00", "hex"),
+        (b"\x1b[31m", "hex"),
+    ],
+)
+def test_without_a_choice_the_one_that_fits(data: bytes, name: str) -> None:
+    found = shown(data)
+    assert found is not None
+    assert (found.text, found.note) == (value(name, data)[:SHOWN_CHARACTERS], "")
+
+
+def test_a_long_or_a_high_text_opens() -> None:
+    for data in (b"word " * 100, b"first\nsecond"):
+        found = shown(data)
+        assert found is not None and data.decode().startswith(found.head.split()[0])
+        assert 0 < len(found.head) <= 120 and "\n" not in found.head
+    short = shown(b"short")
+    assert short is not None and short.head == ""

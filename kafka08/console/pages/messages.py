@@ -10,18 +10,20 @@ from werkzeug.utils import redirect
 from werkzeug.wrappers import Response
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
-from kafka08.console.browser import Look
+from kafka08.console.browser import Look, headers_of
 from kafka08.console.decoders import DECODERS, Decoded, shown
 from kafka08.console.forms import time_ms, whole
 from kafka08.console.pages.cluster import topic_of
+from kafka08.console.pages.exports import FORMS, downloaded
 from kafka08.console.site import Visit
 from kafka08.groups import reset
 from kafka08.message.compression import NAMES
-from kafka08.message.entry import AnyMessage
+from kafka08.message.entry import APPEND_TIME, CREATE_TIME, AnyMessage
 
 PAGE = 50
 _TAIL = 500
 _TAIL_SECONDS = 1
+_STAMPED = {CREATE_TIME: "by the producer", APPEND_TIME: "by the broker"}
 _KINDS = {
     "newest": "the newest",
     "offset": "an offset",
@@ -32,11 +34,15 @@ _KINDS = {
 
 
 class Row(NamedTuple):
+    """``stamped_by``: who gave the timestamp, "" without one."""
+
     offset: int
     timestamp: int
+    stamped_by: str
     codec: str
     key: Decoded | None
     value: Decoded | None
+    headers: list[tuple[str, Decoded | None]]
     raw: str
 
 
@@ -45,15 +51,18 @@ def messages(visit: Visit, name: str) -> Response:
     tp, partitions = _partition(visit, name)
     arguments = visit.request.args
     kind = arguments.get("from", "newest")
-    decoder = arguments.get("as", "offsets" if name == OFFSETS_TOPIC else "text")
+    decoder = arguments.get("as", "offsets" if name == OFFSETS_TOPIC else "guessed")
     if decoder not in DECODERS or kind not in _KINDS:
         raise ValueError(f"{kind}, {decoder}: not among the choices of this page")
     at, has = arguments.get("at", "").strip(), arguments.get("has", "")
     look = _look(visit, tp, kind, at, has.encode())
     if kind == "tail" and not at:  # the page that follows must know from where on
         return redirect(_link(tp, "tail", look.end, decoder, has), 303)
-    rows = [_row(message, tp, decoder) for message in look.messages]
     goes_back = kind in ("newest", "tail") and not has
+    found = look.messages[::-1] if goes_back else look.messages
+    if form := arguments.get("form"):
+        return downloaded(found, tp, form)
+    rows = [_row(message, tp, decoder) for message in found]
     left_out = 0
     if kind == "tail" and at:
         left_out = max(look.end - whole(at, "at") - len(rows), 0)
@@ -72,7 +81,8 @@ def messages(visit: Visit, name: str) -> Response:
         partition=tp.partition,
         partitions=partitions,
         refresh=_TAIL_SECONDS if kind == "tail" and at else 0,
-        rows=rows[::-1] if goes_back else rows,
+        files=_files(_link(tp, *_place(look, goes_back), decoder, has)),
+        rows=rows,
     )
 
 
@@ -105,6 +115,11 @@ def _look(visit: Visit, tp: TopicPartition, kind: str, at: str, needle: bytes) -
     return browser.forward(tp, offset, PAGE, needle)
 
 
+def _place(look: Look, goes_back: bool) -> tuple[str, int]:
+    """Where the same messages are read again, whatever has come since."""
+    return ("newest", look.next) if goes_back else ("offset", look.first)
+
+
 def _links(
     look: Look, tp: TopicPartition, kind: str, decoder: str, has: str
 ) -> list[tuple[str, str]]:
@@ -126,15 +141,22 @@ def _link(tp: TopicPartition, kind: str, at: int, decoder: str, has: str) -> str
     return f"/topics/{tp.topic}/messages?{urlencode(values)}"
 
 
+def _files(link: str) -> list[tuple[str, str]]:
+    """A page of messages as files."""
+    return [(f"{link}&{urlencode({'form': form})}", form.upper()) for form in FORMS]
+
+
 def _row(message: AnyMessage, tp: TopicPartition, decoder: str) -> Row:
     of_key, of_value = DECODERS[decoder]
     values = {"partition": tp.partition, "offset": message.offset}
     return Row(
         message.offset,
         message.timestamp,
+        _STAMPED.get(message.timestamp_type, ""),
         NAMES.get(message.codec, str(message.codec)),
         shown(message.key, of_key),
         shown(message.value, of_value),
+        [(name, shown(value)) for name, value in headers_of(message)],
         f"/topics/{tp.topic}/raw?{urlencode(values)}",
     )
 

@@ -12,13 +12,16 @@ from werkzeug.wrappers import Response
 from kafka08 import admin
 from kafka08.client import requests
 from kafka08.common import INTERNAL_TOPICS, TopicPartition
-from kafka08.console.forms import FieldError, content, topic_settings, whole
+from kafka08.console.forms import FieldError, content, header_lines, topic_settings, whole
 from kafka08.console.pages.cluster import state_of, topic_of
 from kafka08.console.site import Visit
 from kafka08.errors import KafkaError, raise_for_code
+from kafka08.message.record_sets import encode_records
 from kafka08.message.sets import encode_set
+from kafka08.producer.encoding import encode_headers
 from kafka08.producer.partitioners import murmur2_partitioner
 from kafka08.protocol import admin_schemas as a
+from kafka08.protocol.negotiation import NoApiVersionsError
 from zk import znodes
 from zk.errors import NodeExistsError
 
@@ -181,14 +184,25 @@ def send(visit: Visit, name: str) -> Response:
     value = None if form.get("is_null") else content(form, "value")
     if value is None and form.get("value"):
         raise FieldError("is_null", "there is a value as well: send one of the two")
+    headers = header_lines(form.get("headers", ""), "headers")
     tp = TopicPartition(name, _partition(visit, name, key))
     number = -1 if acks == "all" else int(acks)
-    request = requests.produce_request({tp: encode_set([(key, value)], 0)}, number, _TIMEOUT_MS)
-    entry = requests.flatten(visit.site.browser.call_leader(tp, request).topics)[tp]
+    if headers:
+        now, packed = visit.site.clock.millis(), encode_headers(headers)
+        data = encode_records([value], [key], [now], [packed])
+    else:
+        data = encode_set([(key, value)], 0)
+    request = requests.produce_request({tp: data}, number, _TIMEOUT_MS)
+    try:
+        answer = visit.site.browser.call_leader(tp, request, api_versions=bool(headers))
+    except NoApiVersionsError:
+        raise FieldError("headers", "the leader is a broker that stores no headers") from None
+    entry = requests.flatten(answer.topics)[tp]
     raise_for_code(entry.error)
     sizes = {
         "key": None if key is None else len(key),
         "value": None if value is None else len(value),
+        "headers": len(headers),
     }
     visit.record("send message", str(tp), None, {"offset": entry.base_offset, "bytes": sizes})
     return visit.done(

@@ -6,6 +6,9 @@ import re
 
 import pytest
 
+from kafka08.common import TopicPartition
+from kafka08.message.record_sets import encode_records
+from kafka08.producer.encoding import encode_headers
 from kafka08.protocol import schemas
 from tests.console.scene import ConsoleScene, text_of
 
@@ -165,3 +168,44 @@ def test_contents_are_hidden_if_told() -> None:
 
 def test_an_unknown_partition() -> None:
     assert scene_with(b"m").get(f"{MESSAGES}?partition=5").status_code == 404
+
+
+def scene_with_headers() -> ConsoleScene:
+    scene = scene_with()
+    packed = [encode_headers([("trace", b"id-7"), ("bin", b"\xff")]), None]
+    data = encode_records([b"with", b"without"], None, [1_700_000_000_000] * 2, packed)
+    scene.cluster.store(TopicPartition("t", 0), data)
+    return scene
+
+
+def test_headers_are_shown_and_searched() -> None:
+    scene = scene_with_headers()
+    page = scene.page(MESSAGES)
+    assert "trace id-7 4 bytes" in page and "bin 00000000 ff" in page
+    for needle, wanted in (("trace", [0]), ("id-7", [0]), ("with", [0, 1]), ("none", [])):
+        assert offsets(scene.get(f"{MESSAGES}?from=oldest&has={needle}").text) == wanted
+
+
+def test_whose_time_a_message_has() -> None:
+    page = scene_with_headers().page(MESSAGES)
+    assert "2023-11-14 22:13:20 UTC by the producer" in page
+    assert "by the producer" not in scene_with(b"of format 0").page(MESSAGES)
+
+
+def test_a_page_is_downloaded() -> None:
+    scene = scene_with_headers()
+    page = scene.get(MESSAGES).text
+    scene.produce("t", b"came later")
+    for form in ("JSON", "NDJSON", "CSV"):
+        answer = scene.get(link(page, form))
+        assert answer.headers["Content-Disposition"].startswith("attachment;")
+        assert "id-7" in answer.text and "without" in answer.text
+    found = scene.get(link(page, "JSON")).get_json(force=True)
+    assert [each["offset"] for each in found] == [1, 0]  # as on the page
+    assert scene.get(f"{MESSAGES}?form=exe").status_code == 400
+
+
+def test_a_long_value_opens_and_a_keyboard_reaches_it() -> None:
+    page = scene_with(b'{"a": [1, 2]}', b"short").get(MESSAGES).text
+    assert '<details><summary>{ &#34;a&#34;: [ 1, 2 ] }</summary><pre tabindex="0">' in page
+    assert "<code>short</code>" in page

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafka08.common import INTERNAL_TOPICS
+from kafka08.message.entry import TimedMessage
 from kafka08.producer.partitioners import murmur2_partitioner
 from kafka08.protocol import admin_schemas as a
 from tests.console.scene import BROKERS, ConsoleScene, text_of
@@ -220,6 +221,17 @@ def test_a_message_is_sent() -> None:
     assert scene.cluster.messages("t", 0)[1].value is None
 
 
+def test_headers_are_sent() -> None:
+    scene = scene_with_topic()
+    lines = "trace: id 7\r\n\r\ntrace:again\r\nempty:"
+    assert scene.post("/topics/t/send", partition=0, value="v", headers=lines).status_code == 303
+    [message] = scene.cluster.messages("t", 0)
+    assert isinstance(message, TimedMessage)
+    assert message.headers == (("trace", b"id 7"), ("trace", b"again"), ("empty", b""))
+    assert (message.key, message.value) == (None, b"v")
+    assert message.timestamp == scene.runtime.clock.millis()
+
+
 @pytest.mark.parametrize(
     ("fields", "key"), [({"key": "k"}, b"k"), ({}, None), ({"empty_key": 1}, b"")]
 )
@@ -248,6 +260,8 @@ def test_without_a_partition_the_key_chooses_it_as_java_does() -> None:
         ({"partition": 0, "acks": "0"}, "acks"),
         ({"partition": 0, "value": "x", "value_as": "hex"}, "value"),
         ({"partition": 0, "value": "x", "is_null": 1}, "is_null"),
+        ({"partition": 0, "value": "x", "headers": "a: b\nno colon"}, "headers"),
+        ({"partition": 0, "value": "x", "headers": ": nameless"}, "headers"),
     ],
 )
 def test_a_wrong_message_is_not_sent(fields: dict[str, object], field: str) -> None:
