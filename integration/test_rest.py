@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import subprocess
@@ -520,3 +521,41 @@ def test_topics_by_v3(broker: Broker, proxy: RestProxy, our_tools: Tools) -> Non
     args = ["--zookeeper", broker.zookeeper, "--list"]
     listed = our_tools.run("kafka.admin.TopicCommand", *args).out
     assert f"{topic} - marked for deletion" in listed
+
+
+def test_records_by_v3_and_a_group_with_offsets_on_brokers(
+    broker: Broker, proxy: RestProxy
+) -> None:
+    """Records one after the other in a body that is sent in chunks, as by ``curl -T-``."""
+    topic, group = f"records-{broker.kind}", f"offsets-{broker.kind}"
+    broker.create_topic(topic)
+    cluster = proxy.ask("GET", "/v3/clusters").body["data"][0]["cluster_id"]
+    path = f"/v3/clusters/{cluster}/topics/{topic}/records"
+    bodies = [
+        {"partition_id": 0, "value": {"type": "JSON", "data": {"number": number}}}
+        for number in range(3)
+    ]
+    sent = "\n".join(map(json.dumps, [bodies[0], {"value": {"type": "AVRO"}}, *bodies[1:]]))
+    command = ["curl", "-sS", "-X", "POST", "-T-", "-H", "Content-Type: application/json"]
+    done = subprocess.run(
+        [*command, f"http://127.0.0.1:{proxy.port}{path}"],
+        input=sent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["error_code"] for each in answers] == [200, 422, 200, 200], done.stdout
+    assert [each.get("offset") for each in answers] == [0, None, 1, 2]
+    with broker.wire() as wire:
+        assert [each.value for each in wire.read_all(topic, 0)] == [
+            b'{"number":%d}' % number for number in range(3)
+        ]
+        wait_until("a coordinator", 60, lambda: not wire.coordinator_error(group))
+        wait_until("a commit", 60, lambda: not wire.commit(group, topic, 0, 1))
+    groups = f"/v3/clusters/{cluster}/consumer-groups"
+    listed = {each["consumer_group_id"]: each for each in proxy.ask("GET", groups).body["data"]}
+    assert listed[group]["state"] in ("EMPTY", "DEAD")
+    assert listed[group]["coordinator"]["related"].endswith(f"/brokers/{broker.broker_id}")
+    summary = proxy.ask("GET", f"{groups}/{group}/lag-summary").body
+    assert (summary["total_lag"], summary["max_lag_topic_name"]) == (2, topic)

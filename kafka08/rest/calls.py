@@ -35,6 +35,32 @@ def parse(data: bytes) -> object:
         raise plain(400, f"Bad Request: malformed JSON: {error}") from None
 
 
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_BLANKS = " \t\r\n"
+
+
+def parse_each(data: bytes) -> Iterator[object]:
+    """The values of JSON texts in UTF-8 that follow one another. Raises RestError 400 where
+    something else begins."""
+    try:
+        text = data.decode("utf-8-sig")
+        at = _next(text, 0)
+        while at < len(text):
+            value, end = _DECODER.raw_decode(text, at)
+            yield value
+            at = _next(text, end)
+    except RecursionError:
+        raise plain(400, "Bad Request: the JSON is nested too deeply") from None
+    except ValueError as error:
+        raise plain(400, f"Bad Request: malformed JSON: {error}") from None
+
+
+def _next(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _BLANKS:
+        at += 1
+    return at
+
+
 class Fields:
     """The fields of one JSON object; ``where`` names it in errors.
 

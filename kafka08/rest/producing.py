@@ -18,11 +18,14 @@ Producing = Callable[..., KafkaProducer]
 
 
 class Record(NamedTuple):
-    """Key and value as they are stored; ``partition`` None lets the producer choose."""
+    """Key and value as they are stored; ``partition`` None lets the producer choose. ``timestamp``
+    (ms) and ``headers`` need a producer with api.versions.request."""
 
     key: bytes | None
     value: bytes | None
     partition: int | None = None
+    timestamp: int | None = None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 @dataclass
@@ -84,7 +87,14 @@ _Sent = RecordFuture | Exception
 
 def _send(producer: KafkaProducer, topic: str, record: Record) -> _Sent:
     try:
-        return producer.send(topic, record.value, record.key, record.partition)
+        return producer.send(
+            topic,
+            record.value,
+            record.key,
+            record.partition,
+            timestamp=record.timestamp,
+            headers=record.headers or None,
+        )
     except (KafkaError, OSError, ValueError) as error:
         return error
 

@@ -14,13 +14,13 @@ from kafka08.common import PLAINTEXT
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import ConfigError, KafkaError
+from kafka08.groups.admin import GroupAdmin
 from kafka08.network.channel import Channel, Connect
 from kafka08.network.http import Bounds, HttpServer, is_loopback
 from kafka08.network.tls import Tls, server_context
 from kafka08.producer.kafka_producer import KafkaProducer
-from kafka08.rest.admin_v3 import AdminV3
 from kafka08.rest.application import Application
-from kafka08.rest.cluster import Cluster, Opener
+from kafka08.rest.cluster import CLIENT_ID, Cluster, Opener
 from kafka08.rest.config import (
     CLIENT,
     RestConfig,
@@ -30,12 +30,14 @@ from kafka08.rest.config import (
 )
 from kafka08.rest.consumers import Consumers
 from kafka08.rest.consumers_v2 import ConsumersV2
-from kafka08.rest.groups_v3 import GroupsV3
 from kafka08.rest.instances import Instances
 from kafka08.rest.meters import RequestMeters
 from kafka08.rest.producing import Producing, SharedProducer
 from kafka08.rest.readers import Connecting, OffsetReader
 from kafka08.rest.topics import Topics
+from kafka08.rest.v3.admin import AdminV3
+from kafka08.rest.v3.groups import GroupsV3
+from kafka08.rest.v3.records import RecordsV3
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
 from kafka08.security.users import Users, load
 from kafka08.settings import properties
@@ -80,6 +82,13 @@ class RestParts:
         self.producer = SharedProducer(
             producer_properties(given), self.cluster.brokers, clients, make=make.producer
         )
+        self.groups = GroupAdmin(
+            zk,
+            client_id=CLIENT_ID,
+            security=ClientSecurity(security_protocol=protocol),
+            runtime=clients,
+            channel=make.channel,
+        )
         self.instances = Instances(config, runtime)
         consumers = Consumers(config, given, self.cluster, self.instances, clients, make.connector)
         offsets = OffsetReader(
@@ -96,7 +105,8 @@ class RestParts:
                 *consumers.routes(),
                 *ConsumersV2(consumers, runtime, make.channel).routes(),
                 *admin_v3.routes(),
-                *GroupsV3(self.cluster, admin_v3).routes(),
+                *GroupsV3(self.cluster, self.groups, admin_v3).routes(),
+                *RecordsV3(config, self.producer, admin_v3).routes(),
                 meters.route(),
             ],
             config,
@@ -151,6 +161,7 @@ class RestProxy:
             users=self._users,
             protocol=self._security.security_protocol,
         )
+        self._stops.append(parts.groups.close)
         self._stops.append(lambda: parts.producer.close(graceful_s))
         self._stops.append(lambda: parts.instances.close(graceful_s))
         scheduler = Scheduler(runtime)

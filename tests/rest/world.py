@@ -59,7 +59,10 @@ class RestWorld:
         return SimpleConsumer(host, port, channel=self.brokers.channel, **options)
 
     def _producer(self, settings: dict[str, str], runtime: Runtime) -> KafkaProducer:
-        return threaded(self.brokers, metadata_fetch_timeout_ms=500)[0]
+        versions = settings.get("api.versions.request") == "true"
+        return threaded(self.brokers, metadata_fetch_timeout_ms=500, api_versions_request=versions)[
+            0
+        ]
 
     def _connector(self, config: ConsumerConfig, runtime: Runtime) -> ConsumerConnector:
         return ConsumerConnector(

@@ -29,8 +29,8 @@ from zk import znodes
 from zk.errors import NodeExistsError
 
 CLUSTER = "/v3/clusters/<cluster>"
-_TOPIC = f"{CLUSTER}/topics/<topic>"
-_PARTITION = f"{_TOPIC}/partitions/<int:partition>"
+TOPIC = f"{CLUSTER}/topics/<topic>"
+_PARTITION = f"{TOPIC}/partitions/<int:partition>"
 _ALL = "-"
 _ADMIN_ERRORS = (AdminOperationError, InvalidTopicError, ConfigError, TopicExistsError)
 _BAD_REQUEST = 40002
@@ -124,8 +124,8 @@ class AdminV3:
             return self.route(method, rule, name, handler, ADMIN)
 
         get, listing = self.get, self.listing
-        topics, configs = f"{CLUSTER}/topics", f"{_TOPIC}/configs"
-        partitions, moves = f"{_TOPIC}/partitions", f"{_TOPIC}/partitions/-/reassignment"
+        topics, configs = f"{CLUSTER}/topics", f"{TOPIC}/configs"
+        partitions, moves = f"{TOPIC}/partitions", f"{TOPIC}/partitions/-/reassignment"
         return [
             listing("/v3/clusters", "clusters.list", "KafkaClusterList", self._clusters),
             get(CLUSTER, "clusters.get", self._one_cluster),
@@ -133,14 +133,14 @@ class AdminV3:
             get(f"{CLUSTER}/brokers/<int:broker>", "brokers.get", self._broker),
             listing(topics, "topics.list", "KafkaTopicList", self._topics),
             change("POST", topics, "topics.create", self._create),
-            get(_TOPIC, "topics.get", self._topic),
-            change("DELETE", _TOPIC, "topics.delete", self._delete),
-            change("PATCH", _TOPIC, "topics.update", self._grow),
+            get(TOPIC, "topics.get", self._topic),
+            change("DELETE", TOPIC, "topics.delete", self._delete),
+            change("PATCH", TOPIC, "topics.update", self._grow),
             listing(configs, "topic.configs.list", "KafkaTopicConfigList", self._configs),
             get(f"{configs}/<name>", "topic.configs.get", self._config),
             change("PUT", f"{configs}/<name>", "topic.configs.update", self._set_config),
             change("DELETE", f"{configs}/<name>", "topic.configs.reset", self._reset_config),
-            change("POST", f"{_TOPIC}/configs:alter", "topic.configs.alter", self._alter),
+            change("POST", f"{TOPIC}/configs:alter", "topic.configs.alter", self._alter),
             listing(partitions, "partitions.list", "KafkaPartitionList", self._partitions),
             get(_PARTITION, "partitions.get", self._partition),
             listing(f"{_PARTITION}/replicas", "replicas.list", "KafkaReplicaList", self._replicas),

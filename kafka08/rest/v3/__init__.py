@@ -1,0 +1,1 @@
+"""API v3: resources with links; clusters, topics, groups, records."""
