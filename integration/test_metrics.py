@@ -424,7 +424,7 @@ def test_two_scrapers_of_1000_partitions_under_load(
 
 
 def test_a_page_for_other_dashboards_and_without_partitions(
-    zookeeper: ZooKeeper, tmp_path: Path
+    zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
     port = free_port()
     props = {
@@ -433,18 +433,19 @@ def test_a_page_for_other_dashboards_and_without_partitions(
         "metrics.partitions": "false",
         "min.insync.replicas": 1,
     }
-    with Broker("ours", tmp_path, f"{zookeeper.connect}/names", props=props).start() as broker:
-        watched = Watched(broker, port)
-        broker.create_topic("counted", partitions=3)
-        watched.produce("counted", 10)
-        found = watched.samples()
-        topic = frozenset({("topic", "counted")})
-        assert found[TOPICS + "messagesinpersec", topic] == 10
-        assert found[TOPICS + "messagesin_total", topic] == 10
-        assert found[TOPICS + "totalproducerequestspersec", topic] > 0
-        assert not [each for each in found if "partition" in dict(each[1])]
-        for name, value in (("globaltopiccount", 1), ("globalpartitioncount", 3)):
-            assert found[f"kafka_controller_kafkacontroller_{name}", frozenset()] == value
-        assert found["kafka_server_socket_server_metrics_connection_count", frozenset()] > 0
-        if shutil.which("promtool"):
-            require_readable(watched.text())
+    broker = Broker("ours", tmp_path, f"{zookeeper.connect}/names", props=props)
+    launch(broker)
+    watched = Watched(broker.start(), port)
+    broker.create_topic("counted", partitions=3)
+    watched.produce("counted", 10)
+    found = watched.samples()
+    topic = frozenset({("topic", "counted")})
+    assert found[TOPICS + "messagesinpersec", topic] == 10
+    assert found[TOPICS + "messagesin_total", topic] == 10
+    assert found[TOPICS + "totalproducerequestspersec", topic] > 0
+    assert not [each for each in found if "partition" in dict(each[1])]
+    for name, value in (("globaltopiccount", 1), ("globalpartitioncount", 3)):
+        assert found[f"kafka_controller_kafkacontroller_{name}", frozenset()] == value
+    assert found["kafka_server_socket_server_metrics_connection_count", frozenset()] > 0
+    if shutil.which("promtool"):
+        require_readable(watched.text())
