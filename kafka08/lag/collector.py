@@ -62,12 +62,14 @@ class PartitionLag(NamedTuple):
 
 class GroupLag(NamedTuple):
     """``storages``: where it commits. ``partitions`` without those whose log end is ``unknown``,
-    and without those of topics that do not exist."""
+    and without those of topics that do not exist. ``uncommitted``: the other partitions of the same
+    topics, with the messages that they have. A consumer begins there by its auto.offset.reset."""
 
     storages: tuple[str, ...]
     members: int
     partitions: Mapping[TopicPartition, PartitionLag]
     unknown: int = 0
+    uncommitted: Mapping[TopicPartition, int] = {}
 
     @property
     def total(self) -> int:
@@ -164,6 +166,9 @@ class LagCollector:
         self, ends: Mapping[TopicPartition, int], known: Container[TopicPartition], now_ms: int
     ) -> dict[str, GroupLag]:
         groups = {}
+        of_topic: dict[str, list[TopicPartition]] = {}
+        for tp in ends:
+            of_topic.setdefault(tp.topic, []).append(tp)
         names = self._topic.commits.keys() | self._topic.members | self._nodes.commits.keys()
         for group in sorted(names):
             in_kafka = self._topic.commits.get(group, {})
@@ -178,7 +183,13 @@ class LagCollector:
             }
             unknown = sum(tp in known for tp in committed - ends.keys())
             members = max(self._topic.members.get(group, 0), self._nodes.members.get(group, 0))
-            groups[group] = GroupLag(tuple(storages), members, partitions, unknown)
+            uncommitted = {
+                tp: ends[tp] - self._starts.get(tp, 0)
+                for topic in {tp.topic for tp in partitions}
+                for tp in of_topic[topic]
+                if tp not in committed
+            }
+            groups[group] = GroupLag(tuple(storages), members, partitions, unknown, uncommitted)
         return groups
 
     def _lag(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from werkzeug.exceptions import Conflict
@@ -16,6 +17,8 @@ from kafka08.groups import reset as targets
 from kafka08.groups.reset import Offsets
 from kafka08.lag.collector import GroupLag
 
+# In a plan, in place of an offset.
+_NO_COMMIT = "none"
 _KINDS = {
     "": "choose",
     "earliest": "the earliest message",
@@ -51,7 +54,7 @@ def reset_form(visit: Visit) -> Response:
         lag=lag,
         name=name,
         problem=problem,
-        plan=[(tp, lag.partitions[tp].offset, offset) for tp, offset in sorted(plan.items())],
+        plan=[(tp, _now(lag, tp), offset) for tp, offset in sorted(plan.items())],
         to=to,
         topic=topic,
         topics=sorted({tp.topic for tp in lag.partitions}),
@@ -60,7 +63,8 @@ def reset_form(visit: Visit) -> Response:
 
 def _plan(visit: Visit, lag: GroupLag, topic: str, to: str, at: str) -> Offsets:
     storage = visit.site.groups.storage
-    partitions = [tp for tp in lag.partitions if topic in ("", tp.topic)]
+    known = [*lag.partitions, *lag.uncommitted]
+    partitions = [tp for tp in known if topic in ("", tp.topic)]
     if to == "earliest":
         return targets.starts(storage, partitions)
     if to == "latest":
@@ -69,7 +73,8 @@ def _plan(visit: Visit, lag: GroupLag, topic: str, to: str, at: str) -> Offsets:
         return targets.at(storage, partitions, time_ms(at, "at", visit.site.clock.millis()))
     number = whole(at, "at", low=-(2**63) if to == "shift" else 0)
     if to == "shift":
-        shifted = {tp: max(lag.partitions[tp].offset + number, 0) for tp in partitions}
+        committed = {tp: each for tp, each in lag.partitions.items() if tp in partitions}
+        shifted = {tp: max(each.offset + number, 0) for tp, each in committed.items()}
         return targets.clamp(storage, shifted)
     if to == "offset":
         return targets.clamp(storage, dict.fromkeys(partitions, number))
@@ -82,16 +87,18 @@ def reset(visit: Visit) -> Response:
     name = form.get("name", "")
     visit.site.observer.collect()
     lag = lag_of(visit, name)
-    before, after = {}, {}
+    before: dict[TopicPartition, int | None] = {}
+    after: Offsets = {}
     for text in form.getlist("plan"):
         # topic:partition:old:new
         words = text.rsplit(":", 3)
         if len(words) != 4:
             raise FieldError("plan", f"{text!r} is not topic:partition:old:new")
         tp = TopicPartition(words[0], whole(words[1], "partition"))
-        before[tp], after[tp] = whole(words[2], "offset"), whole(words[3], "offset")
-        now = lag.partitions.get(tp)
-        if now is None or now.offset != before[tp]:
+        after[tp] = whole(words[3], "offset")
+        before[tp] = None if words[2] == _NO_COMMIT else whole(words[2], "offset")
+        is_known = tp in lag.partitions or tp in lag.uncommitted
+        if not is_known or _now(lag, tp) != before[tp]:
             raise Conflict(f"Group {name} has moved in {tp} since the plan was shown. Plan again.")
     if not after:
         raise FieldError("plan", "it has no partitions")
@@ -101,7 +108,13 @@ def reset(visit: Visit) -> Response:
     return visit.done(_page(name), f"The offsets of {len(after)} partitions were set.")
 
 
-def _named(offsets: Offsets) -> dict[str, int]:
+def _now(lag: GroupLag, tp: TopicPartition) -> int | None:
+    """The committed offset; None without one."""
+    found = lag.partitions.get(tp)
+    return None if found is None else found.offset
+
+
+def _named(offsets: Mapping[TopicPartition, int | None]) -> dict[str, int | None]:
     return {str(tp): offset for tp, offset in offsets.items()}
 
 

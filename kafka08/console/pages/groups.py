@@ -6,6 +6,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from kafka08.console import shown
+from kafka08.console.forms import in_words
 from kafka08.console.site import Visit
 from kafka08.errors import KafkaError
 from kafka08.lag.collector import GroupLag
@@ -43,7 +44,7 @@ def group(visit: Visit) -> Response:
     try:
         members = visit.site.groups.members(name, lag)
     except (OSError, KafkaError) as failure:
-        error = str(failure)
+        error = in_words(failure)
     owners = members.owners if members else {}
     hosts = {each: members.row_of(name, each).host for each in members.members} if members else {}
     return visit.render(
@@ -58,6 +59,6 @@ def group(visit: Visit) -> Response:
         refresh=max(visit.site.config.lag_interval_ms // 1000, 1),
         rows=[
             (tp, lag.partitions.get(tp), owners.get(tp))
-            for tp in sorted({*lag.partitions, *owners})
+            for tp in sorted({*lag.partitions, *lag.uncommitted, *owners})
         ],
     )

@@ -52,6 +52,40 @@ def test_confirming_sets_the_offsets() -> None:
     assert "10" in scene.page("/group?name=g")
 
 
+def scene_with_a_new_partition() -> ConsoleScene:
+    """The group has committed in partition 0 only; partition 1 came later, with 3 messages."""
+    scene = ConsoleScene(read_only=False)
+    scene.server.put(znodes.topic_path("t"), znodes.encode_topic({0: [1], 1: [1]}))
+    scene.cluster.create("t", 2, 1)
+    scene.produce("t", b"m")
+    scene.cluster.append("t", 1, *[b"m"] * 3)
+    scene.commit("g", "t", 1)
+    scene.look()
+    return scene
+
+
+def test_partitions_without_a_commit_are_seen_and_set() -> None:
+    scene = scene_with_a_new_partition()
+    assert "t 1 none - no commit, 3 messages" in scene.page("/group?name=g")
+    assert "Partitions without a commit 1" in scene.page("/group?name=g")
+    page = scene.get("/group/reset?name=g&to=earliest").text
+    plans = re.findall(r'name="plan" value="([^"]*)"', page)
+    assert plans == ["t:0:1:0", "t:1:none:0"]
+    assert "t 1 no commit 0" in text_of(page)
+    assert plan(scene, "to=shift&at=-1") == "t:0:1:0"  # from where it is
+    assert scene.post("/group/reset", name="g", plan=plans).status_code == 303
+    assert scene.server.text(znodes.consumer_offset_path("g", "t", 1)) == "0"
+    assert "no commit" not in scene.page("/group?name=g")
+
+
+@pytest.mark.parametrize("old", ["t:1:none:0", "t:7:none:0"])
+def test_a_plan_without_a_commit_is_refused_once_there_is_one(old: str) -> None:
+    scene = scene_with_a_new_partition()
+    scene.server.put(znodes.consumer_offset_path("g", "t", 1), b"2")
+    assert scene.post("/group/reset", name="g", plan=old).status_code == 409
+    assert scene.server.text(znodes.consumer_offset_path("g", "t", 1)) == "2"
+
+
 @pytest.mark.scenario("ops-51")
 def test_offsets_in_both_storages_are_set() -> None:
     scene = scene_with_group()
