@@ -32,7 +32,7 @@ class ShownLag(NamedTuple):
     client_id: str
 
 
-class Found(NamedTuple):
+class FoundGroup(NamedTuple):
     """A group as it is now. ``is_coordinated``: a broker keeps its offsets, or its members."""
 
     id: str
@@ -70,13 +70,13 @@ class GroupsV3:
 
     # --- groups and consumers
 
-    def _found(self, group: str, coordinated: set[str]) -> Found:
+    def _found(self, group: str, coordinated: set[str]) -> FoundGroup:
         members = None
         if group in coordinated:
             members = self._groups.members(group)
-        return Found(group, members or read_group(self._zk, group), group in coordinated)
+        return FoundGroup(group, members or read_group(self._zk, group), group in coordinated)
 
-    def _one(self, call: Call) -> Found:
+    def _one(self, call: Call) -> FoundGroup:
         """Raises RestError 404."""
         group: str = call.args["group"]
         coordinated = self._groups.storage.groups()
@@ -93,7 +93,7 @@ class GroupsV3:
     def _group(self, call: Call, links: Links) -> Row:
         return self._shown(links, self._one(call))
 
-    def _shown(self, links: Links, found: Found) -> Row:
+    def _shown(self, links: Links, found: FoundGroup) -> Row:
         group, members = found.id, found.members
         coordinator = None
         if found.is_coordinated:
@@ -136,13 +136,13 @@ class GroupsV3:
 
     # --- lags
 
-    def _committed(self, found: Found) -> Mapping[TopicPartition, CommittedOffsets]:
+    def _committed(self, found: FoundGroup) -> Mapping[TopicPartition, CommittedOffsets]:
         if found.is_coordinated:
             return self._groups.committed(found.id)
         stored = nodes.offsets(self._zk, [found.id])[found.id]
         return {tp: CommittedOffsets(in_zookeeper=node.offset) for tp, node in stored.items()}
 
-    def _found_lags(self, found: Found) -> list[ShownLag]:
+    def _found_lags(self, found: FoundGroup) -> list[ShownLag]:
         """Of the partitions with an offset and a leader."""
         group, members = found.id, found.members
         return [
@@ -200,7 +200,7 @@ def _words(state: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", state).upper()
 
 
-def _member(call: Call, found: Found) -> str:
+def _member(call: Call, found: FoundGroup) -> str:
     """Raises RestError 404."""
     member: str = call.args["consumer"]
     if member not in found.members.members:
@@ -208,7 +208,7 @@ def _member(call: Call, found: Found) -> str:
     return member
 
 
-def _client_of(found: Found, member: str) -> str:
+def _client_of(found: FoundGroup, member: str) -> str:
     """In ZooKeeper members have no client ids; their default is the group's name."""
     return found.members.clients.get(member, found.id)
 
@@ -223,7 +223,7 @@ def _shown_lag(links: Links, lag: ShownLag) -> Row:
     return links.entry("KafkaConsumerLag", ("consumer-group", group), lag._asdict(), own)
 
 
-def _shown_consumer(links: Links, found: Found, member: str) -> Row:
+def _shown_consumer(links: Links, found: FoundGroup, member: str) -> Row:
     values = {
         "consumer_group_id": found.id,
         "consumer_id": member,

@@ -2,7 +2,7 @@
 
 The body has a JSON object for each record; the answer has one for each, in that order, with the
 place of the record or its error. The status of an answer about one record is that of the record.
-What follows text that is not JSON is not read.
+Text that is not JSON ends the reading.
 """
 
 from __future__ import annotations
