@@ -432,7 +432,10 @@ class LogManager:
         now = self._clock.millis()
         logs = list(self.logs.values())
         due = [log for log in logs if now - log.last_flush_ms >= log.config.flush_ms]
-        return _each(due, self.flush)
+        return self.flush_all(due)
+
+    def flush_all(self, logs: Collection[Log]) -> list[DiskFailure]:
+        return _each(logs, self.flush)
 
     def flush(self, log: Log, up_to: int | None = None) -> None:
         """Log.flush, timed."""

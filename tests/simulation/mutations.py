@@ -198,6 +198,12 @@ MUTATIONS = {
         "            self.producers.truncate_to(",
         Aim(("slow answers", "kill all"), SYNCED, ("leader-acks",)),
     ),
+    "a-cut-is-not-synced": Mutation(
+        _FETCHERS,
+        "        if self._cut:  # before anything is appended behind a cut\n",
+        "        if False:\n",
+        Aim(("pause", "power cut", "restart", "old reads"), rests_every=5),
+    ),
     # Elections
     "elect-from-outside-the-isr": Mutation(
         _ELECTIONS,
@@ -317,7 +323,7 @@ MUTATIONS = {
     ),
     "follower-forgets-producers": Mutation(
         _LOG,
-        "        return producer_batches(data, 0, len(data)) if found.magic == BATCH else ()\n",
+        "        return batches_in(data, len(data)) if found.magic == BATCH else ()\n",
         "        return ()\n",
     ),
     "producers-are-not-restored": Mutation(

@@ -130,6 +130,7 @@ class ReplicaFetcher(Loop):
         self._disk_failed = shared.disk_failed
         self.stats = FetcherStats()
         self._positions: dict[TopicPartition, _Position] = {}
+        self._cut: list[Log] = []  # in this step
         self._changed = shared.runtime.event()
 
     def __len__(self) -> int:
@@ -198,6 +199,9 @@ class ReplicaFetcher(Loop):
                 self._process_partition_data(key, position, answer)
                 if version and self._is_current(key, position):
                     shortened += position.partition.follow_start(answer.log_start_offset)
+        if self._cut:  # before anything is appended behind a cut
+            cut, self._cut = self._cut, []
+            self._disk_failed(self._runtime.blocking(self._log_manager.flush_all, cut))
         if shortened:  # before the leader hears of it
             store = self._log_manager.store_deletions
             self._disk_failed(self._runtime.blocking(store, shortened))
@@ -335,8 +339,12 @@ class ReplicaFetcher(Loop):
 
     def _go_on_behind_the_cut(self, position: _Position) -> None:
         """Also lower the high watermark: this replica may become leader. And write the recovery
-        point: recovery after a crash must check what is appended there later."""
-        position.move_to(position.partition.any_log().log_end_offset)
+        point: recovery after a crash must check what is appended there later. The cut is synced
+        before that. A power cut could bring the old end back otherwise, when the high watermark has
+        passed it, and nobody would compare it with the leader's."""
+        log = position.partition.any_log()
+        position.move_to(log.log_end_offset)
+        self._cut.append(log)
         position.partition.follow_hw(position.partition.high_watermark)
         self._disk_failed(self._log_manager.checkpoint_recovery_points())
 

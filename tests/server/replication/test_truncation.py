@@ -43,6 +43,21 @@ def test_a_tail_that_differs_is_cut_where_it_does(pair: LeaderAndFollower) -> No
     assert pair.same()
 
 
+def test_a_cut_is_on_disk_before_anything_is_appended_behind_it(pair: LeaderAndFollower) -> None:
+    """A power cut brings the old end back otherwise, and the high watermark may be above it then:
+    this copy would keep it, and lead with it (found by the simulation)."""
+    for texts in (("a", "b"), ("c",)):
+        pair.leader.append(*texts)
+    pair.alone(message_set("a", "b"), message_set("X"))
+    pair.follow()
+    assert pair.log.recovery_point == 0
+    pair.steps(1)
+    assert (pair.log.log_end_offset, pair.log.recovery_point) == (2, 2)
+    pair.steps(1)
+    assert pair.same()
+    assert pair.log.recovery_point == 2  # appends are synced as ever
+
+
 def test_what_is_cut_on_a_full_disk_is_not_compared_again(pair: LeaderAndFollower) -> None:
     """Nothing is left there to compare: every answer would be set aside as not whole."""
     for text in "abc":
