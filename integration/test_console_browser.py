@@ -56,7 +56,7 @@ def test_no_script_of_a_message_runs_and_no_page_breaks_its_policy(
         browser.get(address + path)
         assert browser.title.endswith("kafka08 console")
     browser.get(f"{address}/topics/t/messages")
-    assert SCRIPT in browser.find_element("css selector", "#offset-0 pre").text
+    assert SCRIPT in browser.find_element("css selector", "#offset-0 code").text
     assert browser.title == "Messages of t - kafka08 console"
     assert errors(browser) == []
 

@@ -30,11 +30,26 @@
     return "";
   }
 
-  // The link that has the focus keeps it.
+  // The place of a text that opens, by its row.
+  function placeOf(details) {
+    const row = details.closest("[id]");
+    return row.id + " " + [...row.querySelectorAll("details")].indexOf(details);
+  }
+
+  // What is open stays open, and the link or the opened text that has the focus keeps it.
   function replaceKeepingFocus(part, next) {
     const active = part.contains(document.activeElement) ? document.activeElement : null;
     const target = active && active.getAttribute("href");
+    const text = active && active.closest("details");
+    const place = text && placeOf(text), tag = active && active.tagName;
+    const open = new Set([...part.querySelectorAll("details[open]")].map(placeOf));
     part.replaceChildren(...next.childNodes);
+    for (const each of part.querySelectorAll("details")) {
+      const found = placeOf(each);
+      each.open = open.has(found);
+      const again = found === place && each.querySelector(tag);
+      if (again) again.focus({ preventScroll: true });
+    }
     if (!target) return;
     for (const link of part.querySelectorAll("a")) {
       if (link.getAttribute("href") === target) {
