@@ -16,6 +16,7 @@ from kafka08.console import shown
 from kafka08.console.cluster_state import BrokerView, ClusterState, PartitionView, TopicView
 from kafka08.console.condition import Condition, condition
 from kafka08.console.observer import Observer
+from kafka08.console.pages.tables import Column, table
 from kafka08.console.site import Visit
 from kafka08.errors import KafkaError, meaning_of
 from kafka08.lag.collector import GroupLag, Lags, LogState
@@ -68,6 +69,42 @@ class TopicRow(NamedTuple):
     leader_skew: int
     messages: int | None
     rate: float | None
+
+
+_BROKER_COLUMNS = (
+    Column("id", "Id", lambda row: row.broker.id),
+    Column("address", "Address", lambda row: row.broker.addresses),
+    Column("state", "State", lambda row: row.broker.is_live),
+    Column("kind", "Kind", lambda row: row.broker.is_ours),
+    Column("since", "Since", lambda row: row.broker.since_ms),
+    Column("leads", "Leads", lambda row: row.leads, is_number=True),
+    Column("replicas", "Replicas", lambda row: row.replicas, is_number=True),
+    Column("behind", "Not in sync", lambda row: row.behind, is_number=True),
+)
+_TOPIC_COLUMNS = (
+    Column("name", "Topic", lambda row: row.name),
+    Column("partitions", "Partitions", lambda row: len(row.view.partitions), is_number=True),
+    Column("replicas", "Replicas", lambda row: row.view.replication_factor, is_number=True),
+    Column("under", "Under-replicated", lambda row: row.view.under_replicated, is_number=True),
+    Column("offline", "No leader", lambda row: row.view.offline, is_number=True),
+    Column("moved", "Not preferred", lambda row: row.view.not_preferred, is_number=True),
+    Column(
+        "spread",
+        "Spread",
+        lambda row: row.spread,
+        is_number=True,
+        hint="Share of the live brokers that have a replica",
+    ),
+    Column(
+        "skew",
+        "Leader skew",
+        lambda row: row.leader_skew,
+        is_number=True,
+        hint="Most leaders on one broker, against an even share",
+    ),
+    Column("messages", "Messages", lambda row: row.messages, is_number=True),
+    Column("rate", "In a second", lambda row: row.rate, is_number=True),
+)
 
 
 def state_of(visit: Visit) -> ClusterState:
@@ -149,7 +186,8 @@ def broker_rows(state: ClusterState) -> list[BrokerRow]:
 
 def brokers(visit: Visit) -> Response:
     state = state_of(visit)
-    return visit.render("brokers.html", refresh=visit.refresh, rows=broker_rows(state), state=state)
+    rows = table(visit, broker_rows(state), _BROKER_COLUMNS)
+    return visit.render("brokers.html", refresh=visit.refresh, state=state, table=rows)
 
 
 def broker(visit: Visit, broker_id: int) -> Response:
@@ -220,11 +258,17 @@ def topics(visit: Visit) -> Response:
         late={tp.topic for tp, held in visit.site.observer.held().items() if held.is_late},
         name=name,
         refresh=visit.refresh,
-        rows=[
-            _topic_row(state, topic, view, messages, visit.site.observer)
-            for topic, view in sorted(wanted.items())
-        ],
         show=show,
+        show_messages=visit.site.config.show_messages,
+        sort=arguments.get("sort", ""),
+        table=table(
+            visit,
+            [
+                _topic_row(state, topic, view, messages, visit.site.observer)
+                for topic, view in sorted(wanted.items())
+            ],
+            _TOPIC_COLUMNS,
+        ),
         total=len(state.topics),
     )
 

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from kafka08.console import shown
 from kafka08.console.forms import in_words
+from kafka08.console.pages.tables import Column, table
 from kafka08.console.site import Visit
 from kafka08.errors import KafkaError
 from kafka08.lag.collector import GroupLag
 from kafka08.lag.judgement import STATUSES
+
+_COLUMNS = (
+    Column("name", "Group", itemgetter(0)),
+    Column("status", "Status", lambda row: STATUSES.index(row[1].status)),
+    Column("lag", "Lag", lambda row: row[1].total, is_number=True),
+    Column("behind", "Behind by", lambda row: row[1].seconds),
+    Column("members", "Members", lambda row: row[1].members, is_number=True),
+    Column("partitions", "Partitions", lambda row: len(row[1].partitions), is_number=True),
+    Column("storages", "Commits to", lambda row: row[1].storages),
+)
 
 
 def lag_of(visit: Visit, group: str) -> GroupLag:
@@ -33,7 +46,8 @@ def groups(visit: Visit) -> Response:
         lags=lags,
         name=name,
         refresh=max(visit.site.config.lag_interval_ms // 1000, 1),
-        rows=rows,
+        sort=visit.request.args.get("sort", ""),
+        table=table(visit, rows, _COLUMNS),
     )
 
 

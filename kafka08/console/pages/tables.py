@@ -1,0 +1,69 @@
+"""Tables whose rows the reader sorts by a column: ``?sort=lag``, or ``?sort=-lag``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+from urllib.parse import urlencode
+
+from kafka08.console.site import Visit
+
+T = TypeVar("T")
+_DOWN = "-"
+
+
+class Column(NamedTuple):
+    """``key`` gives what rows are sorted by; None is less than all else. A number is first sorted
+    from the largest down. ``hint``: what the title does not say."""
+
+    name: str
+    title: str
+    key: Callable[[Any], Any]
+    is_number: bool = False
+    hint: str = ""
+
+
+class Head(NamedTuple):
+    """A column's head. ``link`` sorts by it, or turns the order round. ``order``: ascending,
+    descending, "" if the rows are not sorted by it."""
+
+    title: str
+    is_number: bool
+    hint: str
+    link: str
+    order: str
+
+
+@dataclass(frozen=True)
+class Table(Generic[T]):
+    heads: list[Head]
+    rows: list[T]
+
+
+def table(visit: Visit, rows: Iterable[T], columns: Sequence[Column]) -> Table[T]:
+    """``rows``: in the order that they have until one is chosen, and among equals. Raises
+    ValueError for an unknown column."""
+    asked = visit.request.args.get("sort", "")
+    found = list(rows)
+    if asked:
+        name = asked.removeprefix(_DOWN)
+        column = next((each for each in columns if each.name == name), None)
+        if column is None:
+            names = ", ".join(each.name for each in columns)
+            raise ValueError(f"sort: {name!r} is not one of {names}")
+        key = column.key
+        found.sort(key=lambda row: _rank(key(row)), reverse=asked != name)
+    return Table([_head(visit, each, asked) for each in columns], found)
+
+
+def _rank(value: Any) -> tuple[bool, Any]:
+    return (False, 0) if value is None else (True, value)
+
+
+def _head(visit: Visit, column: Column, asked: str) -> Head:
+    up, down = column.name, _DOWN + column.name
+    then = {up: down, down: up}.get(asked, down if column.is_number else up)
+    link = f"{visit.request.path}?{urlencode({**visit.request.args.to_dict(), 'sort': then})}"
+    order = {up: "ascending", down: "descending"}.get(asked, "")
+    return Head(column.title, column.is_number, column.hint, link, order)
