@@ -15,6 +15,7 @@ from werkzeug.wrappers import Request, Response
 
 from kafka08.console.forms import Problem, reason_of
 from kafka08.console.pages import (
+    all_messages,
     cluster,
     group_changes,
     groups,
@@ -45,6 +46,7 @@ ROUTES = (
     PageRoute("/topics/<name>", cluster.topic),
     PageRoute("/topics/<name>/messages", messages.messages),
     PageRoute("/topics/<name>/raw", messages.raw),
+    PageRoute("/topics/<name>/messages/all", all_messages.all_messages),
     PageRoute("/topics/<name>/send", topics.send_form, OPERATOR),
     PageRoute("/topics/<name>/send", topics.send, OPERATOR, topics.send_form),
     PageRoute("/topics/<name>/change", topics.change_form, ADMIN),

@@ -48,21 +48,21 @@ class Row(NamedTuple):
 
 def messages(visit: Visit, name: str) -> Response:
     """One page of messages, the newest first unless read from an offset on."""
-    tp, partitions = _partition(visit, name)
+    tp, partitions = partition_of(visit, name)
     arguments = visit.request.args
     kind = arguments.get("from", "newest")
     decoder = arguments.get("as", "offsets" if name == OFFSETS_TOPIC else "guessed")
     if decoder not in DECODERS or kind not in _KINDS:
         raise ValueError(f"{kind}, {decoder}: not among the choices of this page")
     at, has = arguments.get("at", "").strip(), arguments.get("has", "")
-    look = _look(visit, tp, kind, at, has.encode())
+    look = look_at(visit, tp, kind, at, has.encode())
     if kind == "tail" and not at:  # the page that follows must know from where on
         return redirect(_link(tp, "tail", look.end, decoder, has), 303)
     goes_back = kind in ("newest", "tail") and not has
     found = look.messages[::-1] if goes_back else look.messages
     if form := arguments.get("form"):
         return downloaded(found, tp, form)
-    rows = [_row(message, tp, decoder) for message in found]
+    rows = [row_of(message, tp, decoder) for message in found]
     left_out = 0
     if kind == "tail" and at:
         left_out = max(look.end - whole(at, "at") - len(rows), 0)
@@ -86,7 +86,7 @@ def messages(visit: Visit, name: str) -> Response:
     )
 
 
-def _partition(visit: Visit, name: str) -> tuple[TopicPartition, list[int]]:
+def partition_of(visit: Visit, name: str) -> tuple[TopicPartition, list[int]]:
     """Raises Forbidden and NotFound."""
     if not visit.site.config.show_messages:
         raise Forbidden("The contents of messages are not shown (console.messages).")
@@ -97,7 +97,9 @@ def _partition(visit: Visit, name: str) -> tuple[TopicPartition, list[int]]:
     return TopicPartition(name, number), partitions
 
 
-def _look(visit: Visit, tp: TopicPartition, kind: str, at: str, needle: bytes) -> Look:
+def look_at(visit: Visit, tp: TopicPartition, kind: str, at: str, needle: bytes) -> Look:
+    """At most PAGE messages of a partition, by offset. ``kind``: from where on, one of the choices
+    of the page; ``at``: the offset or time that belongs to it."""
     browser = visit.site.browser
     if kind == "newest" and not needle:
         return browser.backward(tp, whole(at, "offset") if at else None, PAGE)
@@ -146,7 +148,8 @@ def _files(link: str) -> list[tuple[str, str]]:
     return [(f"{link}&{urlencode({'form': form})}", form.upper()) for form in FORMS]
 
 
-def _row(message: AnyMessage, tp: TopicPartition, decoder: str) -> Row:
+def row_of(message: AnyMessage, tp: TopicPartition, decoder: str) -> Row:
+    """``decoder``: its name."""
     of_key, of_value = DECODERS[decoder]
     values = {"partition": tp.partition, "offset": message.offset}
     return Row(
@@ -163,7 +166,7 @@ def _row(message: AnyMessage, tp: TopicPartition, decoder: str) -> Row:
 
 def raw(visit: Visit, name: str) -> Response:
     """The exact bytes of a key or value, as a file."""
-    tp, _ = _partition(visit, name)
+    tp, _ = partition_of(visit, name)
     offset = whole(visit.request.args.get("offset", ""), "offset")
     message = visit.site.browser.one(tp, offset)
     part = visit.request.args.get("part", "value")
