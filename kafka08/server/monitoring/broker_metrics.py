@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -304,16 +303,14 @@ def add_controller(registry: Registry, controller: Controller) -> None:
 
         return registry.total(list(context.assignment.items()), is_moved)
 
-    def topics() -> Counter[str]:
-        """The number of partitions by topic."""
-        context = controller.context
-        return Counter([key.topic for key in (context.assignment if context else ())])
+    def assigned() -> Collection[TopicPartition]:
+        return () if controller.context is None else controller.context.assignment
 
     registry.add(names.ACTIVE_CONTROLLER, one(lambda: int(controller.context is not None)))
     registry.add(names.OFFLINE_PARTITIONS, one(offline))
     registry.add(names.PREFERRED_IMBALANCE, one(moved))
-    registry.add(names.GLOBAL_TOPICS, one(lambda: len(topics())))
-    registry.add(names.GLOBAL_PARTITIONS, one(lambda: sum(topics().values())))
+    registry.add(names.GLOBAL_TOPICS, one(lambda: len({key.topic for key in assigned()})))
+    registry.add(names.GLOBAL_PARTITIONS, one(lambda: len(assigned())))
     registry.add(names.ELECTIONS, same(controller.stats.elections))
     registry.add(names.UNCLEAN_ELECTIONS, same(controller.stats.unclean))
 
