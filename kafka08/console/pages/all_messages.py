@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from werkzeug.wrappers import Response
 
-from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.common import TopicPartition
 from kafka08.console.browser import Look
 from kafka08.console.decoders import DECODERS
 from kafka08.console.forms import FieldError, in_words
-from kafka08.console.pages.messages import PAGE, look_at, partition_of, row_of
+from kafka08.console.pages.messages import PAGE, chosen, look_at, partition_of, row_of
 from kafka08.console.site import Visit
 from kafka08.errors import KafkaError
 
@@ -30,12 +30,7 @@ class Looks(NamedTuple):
 def all_messages(visit: Visit, name: str) -> Response:
     """The newest, the oldest, or the first since a time."""
     _, partitions = partition_of(visit, name)
-    arguments = visit.request.args
-    kind = arguments.get("from", "newest")
-    decoder = arguments.get("as", "offsets" if name == OFFSETS_TOPIC else "guessed")
-    if decoder not in DECODERS or kind not in _KINDS:
-        raise ValueError(f"{kind}, {decoder}: not among the choices of this page")
-    at, has = arguments.get("at", "").strip(), arguments.get("has", "")
+    kind, decoder, at, has = chosen(visit, name, _KINDS)
     if at and kind != "time":
         raise FieldError("at", "a time is for messages from a time on")
     looks = _look_everywhere(visit, name, partitions, kind, at, has.encode())

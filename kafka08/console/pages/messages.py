@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -49,18 +50,13 @@ class Row(NamedTuple):
 def messages(visit: Visit, name: str) -> Response:
     """One page of messages, the newest first unless read from an offset on."""
     tp, partitions = partition_of(visit, name)
-    arguments = visit.request.args
-    kind = arguments.get("from", "newest")
-    decoder = arguments.get("as", "offsets" if name == OFFSETS_TOPIC else "guessed")
-    if decoder not in DECODERS or kind not in _KINDS:
-        raise ValueError(f"{kind}, {decoder}: not among the choices of this page")
-    at, has = arguments.get("at", "").strip(), arguments.get("has", "")
+    kind, decoder, at, has = chosen(visit, name, _KINDS)
     look = look_at(visit, tp, kind, at, has.encode())
     if kind == "tail" and not at:  # the page that follows must know from where on
         return redirect(_link(tp, "tail", look.end, decoder, has), 303)
     goes_back = kind in ("newest", "tail") and not has
     found = look.messages[::-1] if goes_back else look.messages
-    if form := arguments.get("form"):
+    if form := visit.request.args.get("form"):
         return downloaded(found, tp, form)
     rows = [row_of(message, tp, decoder) for message in found]
     left_out = 0
@@ -84,6 +80,17 @@ def messages(visit: Visit, name: str) -> Response:
         files=_files(_link(tp, *_place(look, goes_back), decoder, has)),
         rows=rows,
     )
+
+
+def chosen(visit: Visit, name: str, kinds: Collection[str]) -> tuple[str, str, str, str]:
+    """From where to read, the decoder's name, the offset or time that belongs to the first, and the
+    text to search. Raises ValueError."""
+    arguments = visit.request.args
+    kind = arguments.get("from", "newest")
+    decoder = arguments.get("as", "offsets" if name == OFFSETS_TOPIC else "guessed")
+    if decoder not in DECODERS or kind not in kinds:
+        raise ValueError(f"{kind}, {decoder}: not among the choices of this page")
+    return kind, decoder, arguments.get("at", "").strip(), arguments.get("has", "")
 
 
 def partition_of(visit: Visit, name: str) -> tuple[TopicPartition, list[int]]:
