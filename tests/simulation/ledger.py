@@ -1,8 +1,9 @@
 """The messages of a topic as those who send and read them know them.
 
 Raises AssertionError as soon as two of them know what cannot both be true. Each value is sent once,
-or again and again by an idempotent producer: in the log it is once at most. Key, timestamp and
-header of a message follow from its value, so that every reader can check them.
+or again and again by an idempotent producer: in the log it is once at most, unless the first was
+deleted. A replica that is new copies what is left of the log, and knows no producer of what is not.
+Key, timestamp and header of a message follow from its value, so that every reader can check them.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ class Ledger:
 
     def _is_once(self, place: MessagePlace, value: bytes) -> None:
         for known in (self.hoped.get(value, place), self._places.get(value, place)):
-            assert known == place, f"{value!r} is at {known} and at {place}"
+            is_kept = known.offset >= self.deleted_until[known.partition]
+            assert known == place or not is_kept, f"{value!r} is at {known} and at {place}"
 
     def _agree(self, place: MessagePlace) -> None:
         acknowledged, seen = self.acknowledged.get(place), self.seen.get(place)

@@ -34,6 +34,15 @@ def test_a_value_has_one_place() -> None:
         ledger.see(SECOND, b"a")
 
 
+def test_a_value_may_come_again_after_it_was_deleted() -> None:
+    ledger = Ledger()
+    ledger.see(FIRST, b"a")
+    ledger.deleted_until[0] = 1
+    ledger.see(SECOND, b"a")
+    with pytest.raises(AssertionError, match="b'a' is at"):
+        ledger.see(MessagePlace(0, 2), b"a")
+
+
 def test_a_leader_alone_may_lose_a_message_but_not_move_it() -> None:
     ledger = Ledger()
     ledger.hope(FIRST, b"a")
