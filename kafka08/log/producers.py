@@ -98,10 +98,9 @@ class ProducerStateManager:
         if clean and not self.snapshots:
             return
         known = max(known, segments[0].base_offset)
-        damaged = [s.base_offset for s in segments if s.aborted.is_damaged()]
+        damaged = [s.base_offset for s in segments if s.aborted.is_damaged(s.base_offset)]
         known = min([known, *damaged])
         self.remove_above(known)
-        # An empty one may have lost a marker that its index of aborted transactions still has.
         plain = [s.base_offset for s in segments if s.size and s.magic_found in (0, 1)]
         self._restore(segments, known, now, plain)
         bases = {segment.base_offset for segment in segments}
@@ -139,7 +138,11 @@ class ProducerStateManager:
                     if not self.snapshots:
                         self._unsaved = start
                 missing.append(base)
-            if base not in plain and (end is None or end > start):
+            if end is not None and end <= start:
+                continue
+            if base in plain:
+                segment.aborted.truncate_to(start)  # its markers may be lost
+            else:
                 self._read(segment, start, now)
         self._sync(missing)
         for offset in corrupt:

@@ -102,6 +102,22 @@ def last_batches(states: ProducerStates) -> dict[int, tuple[BatchMetadata, ...]]
     return {producer_id: known.batches for producer_id, known in states._known.items()}
 
 
+class FullDisk:
+    """os.pwrite that takes ``room`` bytes, ``step`` at a time, and then fails."""
+
+    def __init__(self, room: int, step: int) -> None:
+        self.room = room
+        self.step = step
+        self.real = os.pwrite
+
+    def __call__(self, fd: int, data: Any, position: int) -> int:
+        count = min(len(data), self.step, self.room)
+        if not count:
+            no_space()
+        self.room -= count
+        return self.real(fd, data[:count], position)
+
+
 def no_space(*_: object) -> Any:
     """In place of a call on a full disk."""
     raise OSError(errno.ENOSPC, "No space left on device")

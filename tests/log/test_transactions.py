@@ -27,7 +27,7 @@ from kafka08.message.markers import ABORT, COMMIT, IN_TRANSACTION, encode_marker
 from kafka08.message.scan import plain_producer_batches
 from tests.fakes.runtime import FakeClock
 from tests.log.faulty_files import Crash, FaultyFiles
-from tests.log.support import append, config, crash_copy, no_space, open_log, writable
+from tests.log.support import append, config, crash_copy, fill, no_space, open_log, writable
 from tests.log.test_producers import produced
 
 ANY = 1 << 31
@@ -265,16 +265,30 @@ def test_a_restart(tmp_path: Path, clean: bool, lost: str) -> None:
     assert facts(again) == expected
 
 
-def test_an_entry_whose_marker_was_to_begin_a_segment_goes_at_the_start(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", (0, 1))
+def test_an_entry_without_its_marker_goes_at_the_start(before: int, tmp_path: Path) -> None:
+    """``before`` it the segment has messages of format 0, or nothing."""
     log = open_log(tmp_path)
     verify(log, 1)
     write(log, 1, 0)
     log.roll()
-    log.files.active.aborted.append([AbortedTransaction(1, 0, 1, 2)])  # and it is killed
-    again = open_log(tmp_path, clean_shutdown=False, recovery_point=0)
+    fill(log, before)
+    marker = 1 + before
+    log.files.active.aborted.append([AbortedTransaction(1, 0, marker, marker + 1)])
+    again = open_log(crash_copy(log, tmp_path / "crashed").parent, recovery_point=1)
     assert aborted(again) == []
     end(again, 1, ABORT)
-    assert aborted(again) == [AbortedTransaction(1, 0, 1, 2)]
+    assert aborted(again) == [AbortedTransaction(1, 0, marker, marker + 1)]
+
+
+def test_an_entry_that_a_power_cut_has_torn_goes_at_the_start(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    verify(log, 1)
+    write(log, 1, 0)
+    log.roll()
+    log.files.active.aborted.append([AbortedTransaction(0, 0, 0, 2)])
+    again = open_log(crash_copy(log, tmp_path / "crashed").parent, recovery_point=1)
+    assert aborted(again) == []
 
 
 def test_a_damaged_index_is_made_again_after_a_clean_stop_too(tmp_path: Path) -> None:
@@ -469,7 +483,7 @@ class Run:
         assert self.log.producers.stable_offset(self.log.log_end_offset) == stable
 
 
-@pytest.mark.parametrize("first", (0, 10))
+@pytest.mark.parametrize("first", range(0, 100, 10))
 def test_no_crash_loses_an_abort_or_ends_a_transaction(first: int, tmp_path: Path) -> None:
     counts: Counter[str] = Counter()
     for seed in range(first, first + 10):

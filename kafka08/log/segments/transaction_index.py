@@ -137,12 +137,13 @@ class TransactionIndex:
                 return found, True
         return found, False
 
-    def is_damaged(self) -> bool:
-        """Whether the file has entries of another version, or that do not rise; it is emptied then.
-        A torn last entry is cut off. Raises OSError."""
+    def is_damaged(self, base_offset: int) -> bool:
+        """Whether the file has entries of another version, with markers before the segment, or that
+        do not rise; it is emptied then. A torn last entry is cut off. Raises OSError."""
         try:
             known = self.entries
-            if all(one.last_offset < next_.last_offset for one, next_ in pairwise(known)):
+            markers = [base_offset - 1, *(entry.last_offset for entry in known)]
+            if all(one < next_ for one, next_ in pairwise(markers)):
                 if self.exists:
                     os.truncate(self.path, self._saved * ENTRY_SIZE)
                 return False
