@@ -333,7 +333,7 @@ class Log:
         if not old.size:
             return False
         base, _ = old.next_offset()
-        if old.complete_time_index():
+        if old.complete_indexes():
             self._sync_again(old)  # all else of it may be synced already
         self.files.make_way(base)
         self.producers.snapshot(base)
@@ -417,6 +417,13 @@ class Log:
         return self.files.list[self.files.index_of(offset)]
 
     # Flush
+
+    def settle(self) -> None:
+        """Write what the indexes have gathered, which the next flush then syncs: a start after a
+        clean stop relies on it. Raises OSError."""
+        active = self.files.active
+        if active.settle():
+            self._sync_again(active)
 
     def maybe_flush(self) -> None:
         """Sync all if flush.messages may not be on disk. Raises as ``flush``."""

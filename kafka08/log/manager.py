@@ -493,6 +493,7 @@ def _each(logs: Collection[Log], act: Callable[[Log], object]) -> list[DiskFailu
 
 
 def _flush_and_close(log: Log) -> None:
+    log.settle()
     log.flush()
     if not log.epochs.write(log.log_start_offset):
         raise OSError(errno.ENOSPC, f"No room for the leader epochs of {log.name}")

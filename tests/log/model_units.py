@@ -19,7 +19,6 @@ from kafka08.message.sets import iter_messages
 FIRST_TIME = 1_400_000_000_000
 
 _header_at = Struct(">qi").unpack_from
-_index_entry_at = Struct(">ii").unpack_from
 
 Pair = tuple[bytes | None, bytes | None]
 
@@ -182,20 +181,19 @@ def _is_tombstone(units: list[Unit], offset: int) -> bool:
     return any(m[0] == offset and m[2] is None for unit in units for m in unit.messages)
 
 
-def check_index(content: bytes, count: int, stored: Stored) -> None:
-    """Each index entry names an offset above the previous log entry's, at most its target's."""
+def check_index(entries: list[tuple[int, int]], stored: Stored) -> None:
+    """Each index entry, (offset, position), names an offset above the previous log entry's, and at
+    most its target's."""
     before = {position: offset for offset, _, position in stored.entries}
     targets = {position: offset for offset, position, _ in stored.entries}
-    last = (-1, -1)
-    for at in range(0, count * 8, 8):
-        relative, position = _index_entry_at(content, at)
-        offset = stored.base + relative
-        assert relative > last[0] and position > last[1], f"{stored.base}: index does not rise"
+    last = (stored.base - 1, -1)
+    for offset, position in entries:
+        assert offset > last[0] and position > last[1], f"{stored.base}: index does not rise"
         assert position in targets, f"{stored.base}: index points at {position}, no entry"
         assert before.get(position, stored.base - 1) < offset <= targets[position], (
             f"{stored.base}: index has {offset} at {position}, of {targets[position]}"
         )
-        last = (relative, position)
+        last = (offset, position)
 
 
 def wanted(segments: list[Stored], offset: int, max_bytes: int, hw: int | None, leo: int) -> bytes:

@@ -412,6 +412,7 @@ def test_on_a_full_disk_a_truncation_moves_the_end_all_the_same(
         log.append(writable(timed([(b"k%d" % number, b"v")], time=1000 + number)))
         if number == 1 and segments == 2:
             log.roll()
+    log.settle()
     with ExitStack() as full:
         if where == "offset index":
             full.enter_context(no_room_to_grow())

@@ -6,7 +6,9 @@ zeros); every other one ends with its last entry, since 0.8.2.2 takes the whole 
 it opens for valid entries.
 
 Lookups read a memory map. Entries are written with pwrite, which Linux keeps coherent with the
-map: on a full disk a store into a sparse map would kill the process, a write raises OSError.
+map: on a full disk a store into a sparse map would kill the process, a write raises OSError. The
+last entries are gathered in memory, and the segment writes many at once. A crash loses them: the
+start after it makes the index again.
 
 Does not know messages: the segment interprets positions.
 """
@@ -37,11 +39,12 @@ class OffsetIndex:
     Opening accepts every whole entry of an existing file as valid; a missing file is empty.
     The file is opened when a lookup or an append needs it. ``allocated`` is the number of entries
     the file has room for, ``read_in_ms`` the time when all of it was last read into memory.
+    Lookups may run on any thread beside ``append`` and ``write_out``.
     """
 
     __slots__ = (
-        "_fd", "_map", "allocated", "base_offset", "entries", "last_offset", "last_position",
-        "path", "read_in_ms",
+        "_before", "_fd", "_map", "_tail", "allocated", "base_offset", "entries", "last_offset",
+        "last_position", "path", "read_in_ms",
     )  # fmt: skip
 
     def __init__(self, path: str, base_offset: int) -> None:
@@ -54,8 +57,8 @@ class OffsetIndex:
             size = os.stat(path).st_size
         except FileNotFoundError:
             size = 0
-        self.entries = self.allocated = size // ENTRY_SIZE
-        self.last_offset, self.last_position = self._read_last_entry()
+        self.allocated = size // ENTRY_SIZE
+        self._set_entries(self.allocated)
 
     def __del__(self) -> None:
         if getattr(self, "_fd", -1) >= 0:
@@ -65,6 +68,20 @@ class OffsetIndex:
     def is_full(self) -> bool:
         return self.entries >= self.allocated
 
+    @property
+    def gathered(self) -> int:
+        """How many of the last entries are not in the file."""
+        return self.entries - self._tail[0]
+
+    def _set_entries(self, count: int) -> None:
+        """The file has this many entries, and there are no others."""
+        self.entries = count
+        # The number of the first entry that is not in the file, and these entries. Replaced as a
+        # whole, so that other threads see both as they belong together.
+        self._tail: tuple[int, bytearray] = (count, bytearray())
+        self.last_offset, self.last_position = self._read_last_entry()
+        self._before = self.last_offset, self.last_position  # the last entry of the file
+
     def _read_last_entry(self) -> tuple[int, int]:
         if not self.entries:
             return self.base_offset, 0
@@ -73,7 +90,11 @@ class OffsetIndex:
 
     def entry(self, slot: int) -> tuple[int, int]:
         """(offset, position) of entry number ``slot``."""
-        relative, position = _entry_at(self._mapped(), slot * ENTRY_SIZE)
+        first, gathered = self._tail
+        if slot >= first:
+            relative, position = _entry_at(gathered, (slot - first) * ENTRY_SIZE)
+        else:
+            relative, position = _entry_at(self._mapped(), slot * ENTRY_SIZE)
         return self.base_offset + relative, position
 
     def lookup(self, offset: int) -> int:
@@ -81,7 +102,7 @@ class OffsetIndex:
         if offset >= self.last_offset:
             return self.last_position
         slot = self._slot(offset)
-        return _entry_at(self._mapped(), slot * ENTRY_SIZE)[1] if slot >= 0 else 0
+        return self.entry(slot)[1] if slot >= 0 else 0
 
     def bounds(self, offset: int) -> tuple[int, int]:
         """Positions of the last entry at or below ``offset`` (else 0) and of the next one (else
@@ -100,26 +121,22 @@ class OffsetIndex:
 
     def _slot(self, offset: int) -> int:
         """Number of the last entry at or below ``offset``; -1 if there is none."""
-        low, high = 0, self.entries
-        if not high:
+        if not self.entries:
             return -1
         if offset >= self.last_offset:
-            return high - 1
+            return self.entries - 1
         relative = offset - self.base_offset
-        data = self._mapped()
-        while low < high:
-            middle = (low + high) >> 1
-            if _relative_offset_at(data, middle << 3)[0] <= relative:
-                low = middle + 1
-            else:
-                high = middle
-        return low - 1
+        first, gathered = self._tail
+        if gathered and _relative_offset_at(gathered)[0] <= relative:
+            return first + _last_up_to(relative, gathered, len(gathered) >> 3)
+        return _last_up_to(relative, self._mapped(), first) if first else -1
 
     def append(self, offset: int, position: int) -> None:
-        """Add an entry. The first one is not checked to be above the base offset (as in 0.8.2.2).
+        """Gather an entry. The first one is not checked to be above the base offset (as in
+        0.8.2.2).
 
-        Raises KafkaError if ``offset`` does not rise or the index is full, and OSError if the
-        write fails. The index does not change then.
+        Raises KafkaError if ``offset`` does not rise or the index is full. The index does not
+        change then.
         """
         if self.is_full:
             raise KafkaError(f"Attempt to append to a full index (size = {self.entries}).")
@@ -128,11 +145,24 @@ class OffsetIndex:
                 f"Attempt to append an offset ({offset}) to position {position} no larger than "
                 f"the last offset appended ({self.last_offset}) to {self.path}."
             )
-        entry = ENTRY.pack(offset - self.base_offset, position)
-        if os.pwrite(self._descriptor(), entry, self.entries * ENTRY_SIZE) != ENTRY_SIZE:
-            raise OSError(f"short write to {self.path}")
+        gathered = self._tail[1]
+        gathered += ENTRY.pack(offset - self.base_offset, position)
         self.entries += 1
         self.last_offset, self.last_position = offset, position
+
+    def write_out(self) -> None:
+        """Write what is gathered. Raises OSError, and nothing changes."""
+        first, gathered = self._tail
+        if gathered:
+            write_all(self._descriptor(), gathered, first * ENTRY_SIZE)
+            self._before = self.last_offset, self.last_position
+            self._tail = (self.entries, bytearray())
+
+    def lose_gathered(self) -> None:
+        """Forget the entries that are not in the file: without them the index is sparser."""
+        self.entries = self._tail[0]
+        self._tail = (self.entries, bytearray())
+        self.last_offset, self.last_position = self._before
 
     def replace(self, entries: bytes | bytearray) -> None:
         """Replace the content of the file with ``entries`` (packed), and trim it to them."""
@@ -141,23 +171,25 @@ class OffsetIndex:
         os.ftruncate(descriptor, 0)
         write_all(descriptor, entries, 0)
         self._close_descriptor()
-        self.entries = self.allocated = len(entries) // ENTRY_SIZE
-        self.last_offset, self.last_position = self._read_last_entry()
+        self.allocated = len(entries) // ENTRY_SIZE
+        self._set_entries(self.allocated)
 
     def truncate_to(self, offset: int, log_size: int) -> None:
         """Drop every entry at or above ``offset``, and those that point past ``log_size``: the
-        index entry of a removed wrapper may be below the wrapper's own offset."""
+        index entry of a removed wrapper may be below the wrapper's own offset. Raises OSError."""
+        self.write_out()
         slot = self._slot(offset)
         while slot >= 0 and (self.entry(slot)[0] >= offset or self.entry(slot)[1] >= log_size):
             slot -= 1
-        self.entries = slot + 1
-        self.last_offset, self.last_position = self._read_last_entry()
+        self._set_entries(slot + 1)
 
     def preallocate(self, max_bytes: int) -> None:
         """Resize the file to ``max_bytes`` of entries, at least the present ones and one more.
 
         The active segment's index has this size. Stale entries past the valid ones are zeroed.
+        Raises OSError.
         """
+        self.write_out()
         self._release()
         descriptor = self._descriptor()
         os.ftruncate(descriptor, self.entries * ENTRY_SIZE)
@@ -165,7 +197,8 @@ class OffsetIndex:
         os.ftruncate(descriptor, self.allocated * ENTRY_SIZE)
 
     def trim(self) -> None:
-        """Trim the file to its last entry, and release map and descriptor."""
+        """Trim the file to its last entry, and release map and descriptor. Raises OSError."""
+        self.write_out()
         self._release()
         if self.allocated > self.entries:
             os.ftruncate(self._descriptor(), self.entries * ENTRY_SIZE)
@@ -173,7 +206,8 @@ class OffsetIndex:
         self._close_descriptor()
 
     def close(self) -> None:
-        """Release map and descriptor; the file keeps its length."""
+        """Release map and descriptor. The file keeps its length, and does not get what is
+        gathered."""
         self._release()
         self._close_descriptor()
 
@@ -229,6 +263,18 @@ class OffsetIndex:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def _last_up_to(relative: int, data: mmap.mmap | bytearray, high: int) -> int:
+    """The last of ``high`` entries whose offset is at most ``relative``; -1 if there is none."""
+    low = 0
+    while low < high:
+        middle = (low + high) >> 1
+        if _relative_offset_at(data, middle << 3)[0] <= relative:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
 
 
 def position_below(path: str, entries: int, base_offset: int, offset: int) -> int:

@@ -8,8 +8,10 @@ the log's end; kafka08.log.log decides on retention and flushing.
 from __future__ import annotations
 
 import os
+from typing import Final
 
 from kafka08.errors import KafkaError
+from kafka08.log.disk import is_shortage
 from kafka08.log.segments import integrity
 from kafka08.log.segments.file_slice import FileSlice, SegmentFile
 from kafka08.log.segments.index import MAX_RELATIVE_OFFSET, OffsetIndex
@@ -20,6 +22,10 @@ from kafka08.message.batch import RECORDS_AT
 from kafka08.message.entry import ABOVE, LOG_OVERHEAD, MIN_MESSAGE_SIZE, OFFSET_AND_SIZE, SHORT
 from kafka08.message.scan import FileWalk, newest_time, walk
 from kafka08.settings.topic import LogConfig
+
+# So many entries of an index are written at once: writing them costs little beside the sets, and
+# 8,000 partitions gather 10 MB at most.
+MOST_GATHERED: Final = 64
 
 _FIRST_READ = 8 << 10
 _LONG_READ = 64 << 10
@@ -105,10 +111,10 @@ class LogSegment:
         """Write a checked set whose first message has ``first_offset``, and maybe index it.
 
         An index entry for the set is added if more than ``index_interval_bytes`` were appended
-        since the last one. It is written after the set, so that on a full disk the index is
-        sparser but valid. ``sendable``: consumers may be sent the set as it is; ``later``: those
-        that read all formats may be; ``newest``: its largest timestamp. Returns whether a file was
-        made. Raises OSError if the write fails; then no part of the set is left.
+        since the last one. It is written after the set, with others, so that on a full disk the
+        index is sparser but valid. ``sendable``: consumers may be sent the set as it is; ``later``:
+        those that read all formats may be; ``newest``: its largest timestamp. Returns whether a
+        file was made. Raises OSError if the write fails; then no part of the set is left.
         """
         position = self.size
         self._write(data, position)
@@ -120,8 +126,11 @@ class LogSegment:
             try:
                 self.time_index.append(newest)
                 self.index.append(first_offset, position)
+                if self.index.gathered >= MOST_GATHERED:
+                    self.settle()
             except OSError:
                 os.ftruncate(self.file.fd, position)
+                self._lose_gathered()
                 self.time_index.truncate_to(first_offset)
                 raise
             self.bytes_since_index_entry = 0
@@ -136,6 +145,36 @@ class LogSegment:
         self.bytes_since_index_entry += len(data)
         self._last_set_from, self._last_set_at = first_offset, position
         return self.time_index.exists and not had_file
+
+    def settle(self) -> bool:
+        """Write what the indexes have gathered, and lose it where a disk is full: they are sparser
+        then. True if there was something. Raises OSError."""
+        if not self._has_gathered:
+            return False
+        try:
+            self._write_out()
+        except OSError as error:
+            if not is_shortage(error):
+                raise
+        return True
+
+    @property
+    def _has_gathered(self) -> bool:
+        return self.index.gathered > 0 or self.time_index.gathered > 0
+
+    def _write_out(self) -> None:
+        """Raises OSError, and what was gathered is lost. Times come first: the time index has to
+        know of all messages before the last entry of the other one (``load_newest``)."""
+        try:
+            self.time_index.write_out()
+            self.index.write_out()
+        except OSError:
+            self._lose_gathered()
+            raise
+
+    def _lose_gathered(self) -> None:
+        self.time_index.lose_gathered()
+        self.index.lose_gathered()
 
     def _write(self, data: memoryview, position: int) -> None:
         fd = self.file.fd
@@ -266,10 +305,12 @@ class LogSegment:
         if tail.newest[0] > self.newest.timestamp:
             self.newest = MessageTime(*tail.newest)
 
-    def complete_time_index(self) -> bool:
-        """Note the largest timestamp, as the segment takes no more appends; true if that was not
-        done before. Raises OSError."""
-        is_new = self.time_index.append(self.newest)
+    def complete_indexes(self) -> bool:
+        """Write all entries and the largest timestamp, as the segment takes no more appends; true
+        if that was not done before. Raises OSError."""
+        self.time_index.append(self.newest)
+        is_new = self._has_gathered
+        self._write_out()
         self.time_index.close()
         return is_new
 
@@ -333,6 +374,7 @@ class LogSegment:
         position = self.position_of(offset)
         if position is None:
             return False
+        self._lose_gathered()
         self.index.truncate_to(offset, position)
         self.cut(position)
         cuts_times = self.time_index.last.offset >= offset
@@ -353,6 +395,7 @@ class LogSegment:
         time index. Raises OSError."""
         if cuts_times and self.newest.timestamp >= 0:
             self.time_index.append(self.newest)
+        self._write_out()
         self.index.preallocate(max_index_bytes)
 
     def cut(self, position: int) -> None:
@@ -388,13 +431,15 @@ class LogSegment:
         return self._file is not None
 
     def release(self) -> None:
-        """Close the files until they are used again."""
+        """Close the files until they are used again. Nothing more is written to them."""
+        self._lose_gathered()
         self.index.close()
         self.time_index.close()
         self._file = None
 
     def close(self) -> None:
-        """Trim the index and close the files; slices in flight stay readable."""
+        """Trim the index and close the files; slices in flight stay readable. Raises OSError."""
+        self.settle()
         self.index.trim()
         self.time_index.close()
         self._file = None

@@ -5,8 +5,9 @@ base offset), both rising strictly. An entry says: the message at this offset ha
 and no earlier one of the segment has a larger one. Messages without a timestamp are not in it: a
 segment that has no others does not have the file. 0.8.2.2 ignores it.
 
-An entry is written when the offset index gets one, if the largest timestamp has risen since, and
-when the segment is closed. Unlike that of the original the file is not preallocated.
+An entry is added when the offset index gets one, if the largest timestamp has risen since, and
+when the segment is closed. As in the offset index the last entries are gathered in memory. Unlike
+that of the original the file is not preallocated.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from kafka08.log.directory import CLEANED_SUFFIX
+from kafka08.log.disk import write_all
 from kafka08.message.batch import NO_TIMESTAMP
 
 ENTRY: Final = Struct(">qi")
@@ -43,7 +45,9 @@ class TimeIndex:
     append needs it. ``exists``: there is one, perhaps without entries.
     """
 
-    __slots__ = ("_fd", "base_offset", "entries", "exists", "last", "path")
+    __slots__ = (
+        "_before", "_fd", "_gathered", "base_offset", "entries", "exists", "last", "path",
+    )  # fmt: skip
 
     def __init__(self, path: str, base_offset: int) -> None:
         self.path = path
@@ -54,37 +58,57 @@ class TimeIndex:
         except FileNotFoundError:
             self.entries, self.exists = 0, False
         self.last = self._last_entry()
+        self._before = self.last  # the last entry of the file
+        self._gathered = bytearray()  # the entries that are not in the file
 
     def __del__(self) -> None:
         self.close()
 
     def append(self, newest: MessageTime) -> bool:
-        """Add an entry if its timestamp is above the last one's; true if it is.
-
-        Raises OSError, and the index does not change.
+        """Gather an entry if its timestamp is above the last one's; true if it is. Makes the file
+        if there is none. Raises OSError, and the index does not change.
         """
         if newest.timestamp <= self.last.timestamp:
             return False
-        entry = ENTRY.pack(newest.timestamp, newest.offset - self.base_offset)
-        fd, end = self._descriptor(), self.entries * ENTRY_SIZE
-        try:
-            if os.pwrite(fd, entry, end) != ENTRY_SIZE:
-                raise OSError(f"short write to {self.path}")
-        except OSError:
-            os.ftruncate(fd, end)
-            raise
+        self._descriptor()
+        self._gathered += ENTRY.pack(newest.timestamp, newest.offset - self.base_offset)
         self.entries += 1
         self.last = newest
         return True
+
+    @property
+    def gathered(self) -> int:
+        """How many of the last entries are not in the file."""
+        return len(self._gathered) // ENTRY_SIZE
+
+    def write_out(self) -> None:
+        """Write what is gathered. Raises OSError, and nothing changes."""
+        if not self._gathered:
+            return
+        fd, start = self._descriptor(), (self.entries - self.gathered) * ENTRY_SIZE
+        try:
+            write_all(fd, self._gathered, start)
+        except OSError:
+            os.ftruncate(fd, start)
+            raise
+        self._gathered = bytearray()
+        self._before = self.last
+
+    def lose_gathered(self) -> None:
+        """Forget the entries that are not in the file."""
+        self.entries -= self.gathered
+        self._gathered = bytearray()
+        self.last = self._before
 
     def truncate_to(self, offset: int) -> None:
         """Drop every entry at or above ``offset``. Raises OSError."""
         if self.last.timestamp == NO_TIMESTAMP or self.last.offset < offset:
             return
+        self.write_out()
         fd = self._descriptor()
         self.entries = _first_slot(fd, self.entries, 1, offset - self.base_offset)
         os.ftruncate(fd, self.entries * ENTRY_SIZE)
-        self.last = self._last_entry()
+        self.last = self._before = self._last_entry()
 
     def replace(self, entries: bytes | bytearray) -> None:
         """Replace the content of the file with ``entries`` (packed), in one step: a crash leaves
@@ -101,10 +125,11 @@ class TimeIndex:
                 os.replace(unfinished, self.path)
             self.exists = True
         self.entries = len(entries) // ENTRY_SIZE
-        self.last = self._last_entry()
+        self._gathered = bytearray()
+        self.last = self._before = self._last_entry()
 
     def close(self) -> None:
-        """Release the descriptor."""
+        """Release the descriptor. The file does not get what is gathered."""
         fd, self._fd = getattr(self, "_fd", -1), -1
         if fd >= 0:
             os.close(fd)

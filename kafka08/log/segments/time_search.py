@@ -48,6 +48,8 @@ class Searched(NamedTuple):
 
 
 def snapshot(segment: LogSegment) -> Snapshot:
+    """Raises OSError."""
+    segment.settle()
     index, time_index = segment.index, segment.time_index
     return Snapshot(
         segment.base_offset,

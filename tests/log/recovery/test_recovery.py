@@ -32,6 +32,7 @@ def written(tmp_path: Path, count: int = 10, **changes: int) -> Path:
     """A crashed log of ``count`` entries of 76 bytes, one index entry to each but two."""
     log = open_log(tmp_path / "first", **{"index_interval_bytes": 0, **changes})
     fill(log, count)
+    log.settle()
     return crash_copy(log, tmp_path / "crashed")
 
 

@@ -25,6 +25,9 @@ def test_bytes_of_entries_and_preallocation(tmp_path: Path) -> None:
     assert os.path.getsize(index.path) == 64
     index.append(105, 4096)
     index.append(0x7FFFFFFF + 100, 0x01020304)
+    assert Path(index.path).read_bytes() == bytes(64) and index.gathered == 2
+    index.write_out()
+    assert not index.gathered
     content = Path(index.path).read_bytes()
     assert content[:16] == bytes.fromhex("00000005 00001000 7fffffff 01020304")
     assert content[16:] == bytes(48)
@@ -65,14 +68,16 @@ def test_an_index_has_room_for_one_entry_at_least(tmp_path: Path) -> None:
     assert not new_index(tmp_path, 0, 4).is_full
 
 
-@given(st.sets(st.integers(1, 200)), st.integers(0, 210), st.integers(0, 210))
-def test_lookup_and_truncate(offsets: set[int], target: int, cut: int) -> None:
+@given(st.sets(st.integers(1, 200)), st.integers(0, 210), st.integers(0, 210), st.integers(0, 200))
+def test_lookup_and_truncate(offsets: set[int], target: int, cut: int, written: int) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as directory:
         index = new_index(Path(directory), 1000, 8 * 300)
         entries = [(1000 + offset, 10 * offset) for offset in sorted(offsets)]
-        for entry in entries:
+        for number, entry in enumerate(entries):
+            if number == written:
+                index.write_out()
             index.append(*entry)
         assert [index.entry(i) for i in range(index.entries)] == entries
         for _ in range(2):
@@ -99,11 +104,19 @@ def test_failed_write_leaves_no_entry(tmp_path: Path, monkeypatch: pytest.Monkey
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
+    index.append(1, 1)
+    index.write_out()
+    index.append(2, 20)
     monkeypatch.setattr(os, "pwrite", full)
     with pytest.raises(OSError, match="No space"):
-        index.append(1, 1)
+        index.write_out()
     monkeypatch.undo()
-    assert (index.entries, index.last_offset) == (0, 0)
+    assert (index.entries, index.last_offset, index.gathered) == (2, 2, 1)
+    index.lose_gathered()
+    assert (index.entries, index.last_offset, index.last_position, index.gathered) == (1, 1, 1, 0)
+    index.append(3, 30)
+    index.write_out()
+    assert [index.entry(slot) for slot in range(index.entries)] == [(1, 1), (3, 30)]
 
 
 @pytest.mark.parametrize(
@@ -138,6 +151,7 @@ def test_lookups_on_any_thread(tmp_path: Path, offset: int) -> None:
     index.preallocate(80)
     for number in range(5):
         index.append(102 + 2 * number, 10 + number)
+    index.write_out()
     assert position_below(index.path, index.entries, 100, offset) == index.lookup(offset)
     index.truncate_to(106, 1000)
     index.trim()

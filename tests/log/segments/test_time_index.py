@@ -11,12 +11,22 @@ import pytest
 
 from kafka08.log.log import Log
 from kafka08.log.segments.index import ENTRY_SIZE
+from kafka08.log.segments.segment import MOST_GATHERED
 from kafka08.log.segments.time_index import ENTRY, MessageTime, TimeIndex, offset_below
 from kafka08.message.entry import encode_entry
 from tests.fakes.runtime import FakeClock
 from tests.log.cleaning.support import clean_once, cleaner_of, compacted_log
 from tests.log.faulty_files import Crash, FaultyFiles
-from tests.log.support import append, crash_copy, die_at_rename, fill, no_space, open_log, writable
+from tests.log.support import (
+    FullDisk,
+    append,
+    crash_copy,
+    die_at_rename,
+    fill,
+    no_space,
+    open_log,
+    writable,
+)
 from tests.message.batches import batch
 
 VALUE = b"v" * 60
@@ -44,6 +54,7 @@ def index_of(tmp_path: Path, *found: tuple[int, int], base: int = 100) -> TimeIn
     index = TimeIndex(str(tmp_path / f"{base:020d}.timeindex"), base)
     for timestamp, offset in found:
         index.append(MessageTime(timestamp, offset))
+    index.write_out()
     return index
 
 
@@ -76,6 +87,7 @@ def test_truncation(tmp_path, cut):
     assert index.last == (left[-1] if left else (-1, 100))
     assert [(t, o + 100) for t, o in entries(index.path)] == left
     index.append(MessageTime(30, 120))
+    index.write_out()
     assert TimeIndex(index.path, 100).last == (30, 120)
 
 
@@ -91,12 +103,19 @@ def test_lookup(tmp_path):
 
 def test_a_failed_write_leaves_no_entry(tmp_path, monkeypatch):
     index = index_of(tmp_path, (5, 100))
-    real = os.pwrite
-    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: real(fd, data[:3], at))
-    with pytest.raises(OSError, match="short write"):
-        index.append(MessageTime(9, 101))
-    assert entries(index.path) == [(5, 0)]
+    index.append(MessageTime(9, 101))
+    index.append(MessageTime(12, 102))
+    assert (index.entries, index.gathered, entries(index.path)) == (3, 2, [(5, 0)])
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", FullDisk(15, 100))
+        with pytest.raises(OSError, match="No space"):
+            index.write_out()
+    assert (index.last, index.gathered, entries(index.path)) == ((12, 102), 2, [(5, 0)])
+    index.lose_gathered()
     assert (index.entries, index.last) == (1, (5, 100))
+    index.append(MessageTime(13, 103))
+    index.write_out()
+    assert entries(index.path) == [(5, 0), (13, 3)]
 
 
 def test_it_is_emptied_on_a_full_disk(tmp_path, monkeypatch):
@@ -154,6 +173,8 @@ def test_entries_come_with_those_of_the_offset_index_and_at_roll(tmp_path):
     assert segment.newest == (40, 5)
     # two sets between two entries of the offset index
     assert segment.index.entries == 2
+    assert (segment.time_index.last, entries(segment.time_index.path)) == ((30, 1), [])
+    log.settle()
     assert entries(segment.time_index.path) == [(30, 1)]
     log.roll()
     assert entries(segment.time_index.path) == [(30, 1), (40, 5)]
@@ -174,20 +195,39 @@ def test_a_set_that_cannot_be_indexed_leaves_no_time(tmp_path, monkeypatch):
 
     write = os.pwrite
 
-    def full(fd: int, data: Any, position: int) -> int:
-        if len(data) == ENTRY_SIZE:
-            raise OSError("no room")
+    def broken(fd: int, data: Any, position: int) -> int:
+        if len(data) == MOST_GATHERED * ENTRY_SIZE:
+            raise OSError("broken")
         return write(fd, data, position)
 
+    while segment.index.gathered < MOST_GATHERED - 1:
+        segment.bytes_since_index_entry = 10_000
+        add(log, 5)
     segment.bytes_since_index_entry = 10_000
-    monkeypatch.setattr(os, "pwrite", full)
-    with pytest.raises(OSError, match="no room"):
+    monkeypatch.setattr(os, "pwrite", broken)
+    with pytest.raises(OSError, match="broken"):
         add(log, 99)
     monkeypatch.undo()
     assert segment.newest == (20, 1)
-    assert segment.time_index.last.timestamp < 99
+    assert segment.time_index.last.timestamp < 99 and not segment.index.entries
+    end = log.log_end_offset
     add(log, 30)
-    assert segment.newest == (30, 2)
+    assert segment.newest == (30, end)
+    assert (segment.time_index.last, segment.index.last_offset) == ((30, end), end)
+
+
+def test_entries_that_a_full_disk_has_no_room_for_are_left_out(tmp_path, monkeypatch):
+    log = open_log(tmp_path)
+    add(log, 10, 30, 20, 25)
+    segment = log.segments[0]
+    assert segment.index.gathered == segment.time_index.gathered == 1
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", no_space)
+        log.close()
+    assert entries(segment.time_index.path) == [] and not os.path.getsize(segment.index.path)
+    again = open_log(tmp_path, clean_shutdown=True)
+    assert again.segments[0].newest == (30, 1)
+    assert again.read(3, 1).position == 3 * (again.size // 4)
 
 
 @pytest.mark.scenario("modern-28")
