@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from kafka08.errors import InvalidTopicError
 
@@ -35,6 +35,12 @@ class Closing:
 
     def close(self) -> object:
         raise NotImplementedError
+
+
+class WallClock(Protocol):
+    """The part of kafka08.runtime.Clock that logs need."""
+
+    def millis(self) -> int: ...
 
 
 class TopicPartition(NamedTuple):

@@ -16,9 +16,9 @@ import logging
 import os
 import random
 from collections.abc import Callable, Sequence
-from typing import Final, NoReturn, Protocol
+from typing import Final, NoReturn
 
-from kafka08.common import TopicPartition
+from kafka08.common import TopicPartition, WallClock
 from kafka08.errors import (
     KafkaError,
     MessageSetSizeTooLargeError,
@@ -57,12 +57,6 @@ from kafka08.named import named
 from kafka08.settings.topic import LogConfig
 
 logger = logging.getLogger("kafka.log.Log")
-
-
-class WallClock(Protocol):
-    """The part of kafka08.runtime.Clock that logs need."""
-
-    def millis(self) -> int: ...
 
 
 _NO_CUT: Final = 1 << 63  # above all offsets
@@ -333,7 +327,7 @@ class Log:
         if not old.size:
             return False
         base, _ = old.next_offset()
-        if old.complete_indexes():
+        if old.indexes.complete(old.newest):
             self._sync_again(old)  # all else of it may be synced already
         self.files.make_way(base)
         self.producers.snapshot(base)
@@ -419,11 +413,9 @@ class Log:
     # Flush
 
     def settle(self) -> None:
-        """Write what the indexes have gathered, which the next flush then syncs: a start after a
-        clean stop relies on it. Raises OSError."""
-        active = self.files.active
-        if active.settle():
-            self._sync_again(active)
+        """Write what the indexes have gathered, for the next flush to sync. Raises OSError."""
+        if self.files.active.indexes.settle():
+            self._sync_again(self.files.active)
 
     def maybe_flush(self) -> None:
         """Sync all if flush.messages may not be on disk. Raises as ``flush``."""

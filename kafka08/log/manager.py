@@ -22,7 +22,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from kafka08.common import TopicPartition
+from kafka08.common import TopicPartition, WallClock
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.directory import (
@@ -36,7 +36,7 @@ from kafka08.log.directory import (
     write_log_dirs,
 )
 from kafka08.log.disk import DiskFailure, is_failure, is_shortage, tried
-from kafka08.log.log import Log, WallClock
+from kafka08.log.log import Log
 from kafka08.log.recovery.loading import Loading, Work
 from kafka08.log.recovery.recovery import bytes_to_recover
 from kafka08.metrics.meters import Timer

@@ -87,7 +87,7 @@ def test_times_are_cut_once_the_cut_of_their_messages_is_on_disk(
     log = open_log(tmp_path)
     for time in (10, 20, 30):
         log.append(writable(batch([(None, b"x", time, [])])))
-    log.segments[0].complete_indexes()
+    log.segments[0].indexes.complete(log.segments[0].newest)
     trace.clear()
     log.truncate_to(1)
     steps = [step for step in trace if ".index" not in step]

@@ -29,7 +29,7 @@ from functools import partial
 from itertools import takewhile
 from typing import NamedTuple, Protocol, TypeAlias
 
-from kafka08.common import TopicPartition
+from kafka08.common import TopicPartition, WallClock
 from kafka08.errors import KafkaError
 from kafka08.log.checkpoint import OffsetCheckpoint
 from kafka08.log.cleaning import cleanings
@@ -47,7 +47,7 @@ from kafka08.log.cleaning.reach import Reach
 from kafka08.log.cleaning.throttler import SharedTime
 from kafka08.log.directory import CLEANER_CHECKPOINT_FILE, sync_directory
 from kafka08.log.disk import DiskFailure, tried
-from kafka08.log.log import Log, WallClock
+from kafka08.log.log import Log
 from kafka08.log.segments.segment import LogSegment
 from kafka08.metrics.meters import Meter
 from kafka08.settings.broker import BrokerConfig

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kafka08.log.log import WallClock
+from kafka08.common import WallClock
 from kafka08.progress import EveryMinute, share
 
 logger = logging.getLogger("kafka.log.LogManager")

@@ -409,7 +409,7 @@ def _recover_cut(segment: LogSegment, next_base: int, config: LogConfig) -> None
     # The last entry of the time index is written at the roll, when all else may be synced.
     segment.time_index.truncate_to(end)
     segment.load_newest(after_cut=True)
-    segment.complete_indexes()
+    segment.indexes.complete(segment.newest)
 
 
 def _drop_from(segments: list[LogSegment], number: int) -> list[str]:

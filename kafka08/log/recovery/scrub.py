@@ -14,8 +14,8 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
-from kafka08.common import TopicPartition
-from kafka08.log.log import Log, WallClock
+from kafka08.common import TopicPartition, WallClock
+from kafka08.log.log import Log
 from kafka08.log.segments import integrity
 from kafka08.log.segments.segment import LogSegment
 

@@ -8,13 +8,12 @@ the log's end; kafka08.log.log decides on retention and flushing.
 from __future__ import annotations
 
 import os
-from typing import Final
 
 from kafka08.errors import KafkaError
-from kafka08.log.disk import is_shortage
 from kafka08.log.segments import integrity
 from kafka08.log.segments.file_slice import FileSlice, SegmentFile
 from kafka08.log.segments.index import MAX_RELATIVE_OFFSET, OffsetIndex
+from kafka08.log.segments.indexes import SegmentIndexes
 from kafka08.log.segments.names import SUFFIXES, mark_deleted, rebuilt_paths, remove_rebuilt
 from kafka08.log.segments.time_index import NO_TIME, MessageTime, TimeIndex
 from kafka08.log.segments.transaction_index import TransactionIndex
@@ -22,10 +21,6 @@ from kafka08.message.batch import RECORDS_AT
 from kafka08.message.entry import ABOVE, LOG_OVERHEAD, MIN_MESSAGE_SIZE, OFFSET_AND_SIZE, SHORT
 from kafka08.message.scan import FileWalk, newest_time, walk
 from kafka08.settings.topic import LogConfig
-
-# So many entries of an index are written at once: writing them costs little beside the sets, and
-# 8,000 partitions gather 10 MB at most.
-MOST_GATHERED: Final = 64
 
 _FIRST_READ = 8 << 10
 _LONG_READ = 64 << 10
@@ -46,8 +41,8 @@ class LogSegment:
 
     __slots__ = (
         "_aborted", "_file", "_first_timestamp", "_last_set_at", "_last_set_from", "base_offset",
-        "bytes_since_index_entry", "created", "has_unclear", "has_untimed", "index", "jitter_ms",
-        "magic_found", "newest", "path", "rebuilt", "size", "time_index",
+        "bytes_since_index_entry", "created", "has_unclear", "has_untimed", "index", "indexes",
+        "jitter_ms", "magic_found", "newest", "path", "rebuilt", "size", "time_index",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +58,7 @@ class LogSegment:
         self.base_offset = base_offset
         self.index = OffsetIndex(stem + suffixes[1], base_offset)
         self.time_index = TimeIndex(stem + suffixes[2], base_offset)
+        self.indexes = SegmentIndexes(self.index, self.time_index)
         self.newest = self.time_index.last
         self.has_untimed = False
         self.has_unclear: bool | None = None
@@ -124,14 +120,9 @@ class LogSegment:
         had_file = self.time_index.exists
         if self.bytes_since_index_entry > index_interval_bytes and not self.index.is_full:
             try:
-                self.time_index.append(newest)
-                self.index.append(first_offset, position)
-                if self.index.gathered >= MOST_GATHERED:
-                    self.settle()
+                self.indexes.append(newest, first_offset, position)
             except OSError:
                 os.ftruncate(self.file.fd, position)
-                self._lose_gathered()
-                self.time_index.truncate_to(first_offset)
                 raise
             self.bytes_since_index_entry = 0
         self.newest, self.has_untimed = newest, has_untimed
@@ -145,36 +136,6 @@ class LogSegment:
         self.bytes_since_index_entry += len(data)
         self._last_set_from, self._last_set_at = first_offset, position
         return self.time_index.exists and not had_file
-
-    def settle(self) -> bool:
-        """Write what the indexes have gathered, and lose it where a disk is full: they are sparser
-        then. True if there was something. Raises OSError."""
-        if not self._has_gathered:
-            return False
-        try:
-            self._write_out()
-        except OSError as error:
-            if not is_shortage(error):
-                raise
-        return True
-
-    @property
-    def _has_gathered(self) -> bool:
-        return self.index.gathered > 0 or self.time_index.gathered > 0
-
-    def _write_out(self) -> None:
-        """Raises OSError, and what was gathered is lost. Times come first: the time index has to
-        know of all messages before the last entry of the other one (``load_newest``)."""
-        try:
-            self.time_index.write_out()
-            self.index.write_out()
-        except OSError:
-            self._lose_gathered()
-            raise
-
-    def _lose_gathered(self) -> None:
-        self.time_index.lose_gathered()
-        self.index.lose_gathered()
 
     def _write(self, data: memoryview, position: int) -> None:
         fd = self.file.fd
@@ -305,15 +266,6 @@ class LogSegment:
         if tail.newest[0] > self.newest.timestamp:
             self.newest = MessageTime(*tail.newest)
 
-    def complete_indexes(self) -> bool:
-        """Write all entries and the largest timestamp, as the segment takes no more appends; true
-        if that was not done before. Raises OSError."""
-        self.time_index.append(self.newest)
-        is_new = self._has_gathered
-        self._write_out()
-        self.time_index.close()
-        return is_new
-
     def timestamp_at(self, position: int) -> int:
         """The timestamp of the entry at this position; -1 without one. Raises OSError."""
         start = os.pread(self.file.fd, RECORDS_AT, position)
@@ -374,7 +326,7 @@ class LogSegment:
         position = self.position_of(offset)
         if position is None:
             return False
-        self._lose_gathered()
+        self.indexes.lose_gathered()
         self.index.truncate_to(offset, position)
         self.cut(position)
         cuts_times = self.time_index.last.offset >= offset
@@ -395,7 +347,7 @@ class LogSegment:
         time index. Raises OSError."""
         if cuts_times and self.newest.timestamp >= 0:
             self.time_index.append(self.newest)
-        self._write_out()
+        self.indexes.write_out()
         self.index.preallocate(max_index_bytes)
 
     def cut(self, position: int) -> None:
@@ -432,14 +384,10 @@ class LogSegment:
 
     def release(self) -> None:
         """Close the files until they are used again. Nothing more is written to them."""
-        self._lose_gathered()
-        self.index.close()
-        self.time_index.close()
+        self.indexes.release()
         self._file = None
 
     def close(self) -> None:
         """Trim the index and close the files; slices in flight stay readable. Raises OSError."""
-        self.settle()
-        self.index.trim()
-        self.time_index.close()
+        self.indexes.close()
         self._file = None

@@ -49,7 +49,7 @@ class Searched(NamedTuple):
 
 def snapshot(segment: LogSegment) -> Snapshot:
     """Raises OSError."""
-    segment.settle()
+    segment.indexes.settle()
     index, time_index = segment.index, segment.time_index
     return Snapshot(
         segment.base_offset,

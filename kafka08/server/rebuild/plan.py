@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from itertools import zip_longest
 from typing import NamedTuple
 
-from kafka08.common import TopicPartition
+from kafka08.common import TopicPartition, WallClock
 from kafka08.errors import KafkaError
-from kafka08.log.log import Log, WallClock
+from kafka08.log.log import Log
 from kafka08.log.segments.segment import LogSegment
 from kafka08.server.rebuild.files import disk_bytes, holds_wrappers, open_rebuilt, stored_until
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka08.errors import KafkaError
-from kafka08.log.segments.index import ENTRY
-from kafka08.log.segments.segment import MOST_GATHERED, LogSegment
+from kafka08.log.segments.segment import LogSegment
 from kafka08.message.sets import encode_set, iter_messages
 from tests.log.support import FullDisk, values
 
@@ -50,39 +49,6 @@ def test_full_disk_leaves_nothing_of_the_set(
     after = put(segment, 1, "third")
     assert Path(segment.path).read_bytes() == before + after
     assert segment.index.last_offset == 1
-
-
-def test_full_disk_at_the_index_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    segment = new_segment(tmp_path)
-    data = b"".join(put(segment, offset, "x") for offset in range(MOST_GATHERED))
-    assert segment.index.gathered == MOST_GATHERED - 1
-    size = len(data) // MOST_GATHERED
-    with monkeypatch.context() as full:
-        full.setattr(os, "pwrite", FullDisk(size, 1000))  # the next set, no more
-        data += put(segment, MOST_GATHERED, "x")
-    assert Path(segment.path).read_bytes() == data
-    assert segment.index.entries == 0
-    put(segment, MOST_GATHERED + 1, "x")
-    assert segment.index.entry(0) == (MOST_GATHERED + 1, len(data))
-    assert segment.position_of(2) == 2 * size
-
-
-def test_index_entries_are_written_many_at_once(tmp_path: Path) -> None:
-    segment = new_segment(tmp_path, 0)
-    segment.index.preallocate(8 * 2 * MOST_GATHERED)
-    count = MOST_GATHERED + 10
-    for offset in range(count + 1):
-        put(segment, offset, "x")
-        size = segment.size // (offset + 1)
-        for sought in {0, offset // 2, offset}:
-            assert segment.position_of(sought) == sought * size
-    assert (segment.index.entries, segment.index.gathered) == (count, 10)
-    content = Path(segment.index.path).read_bytes()
-    written = [(at, at * size) for at in range(1, MOST_GATHERED + 1)]
-    assert list(ENTRY.iter_unpack(content[: 8 * MOST_GATHERED])) == written
-    assert not any(content[8 * MOST_GATHERED :])
-    segment.close()
-    assert os.path.getsize(segment.index.path) == 8 * count
 
 
 def test_short_writes_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kafka08.log.log import Log
-from kafka08.log.segments.index import ENTRY_SIZE
-from kafka08.log.segments.segment import MOST_GATHERED
 from kafka08.log.segments.time_index import ENTRY, MessageTime, TimeIndex, offset_below
 from kafka08.message.entry import encode_entry
 from tests.fakes.runtime import FakeClock
@@ -186,48 +183,6 @@ def test_entries_come_with_those_of_the_offset_index_and_at_roll(tmp_path):
     assert log.segments[2].newest == (-1, 7)
     log.roll()
     assert len(time_files(log)) == 2
-
-
-def test_a_set_that_cannot_be_indexed_leaves_no_time(tmp_path, monkeypatch):
-    log = open_log(tmp_path)
-    add(log, 10, 20)
-    segment = log.segments[0]
-
-    write = os.pwrite
-
-    def broken(fd: int, data: Any, position: int) -> int:
-        if len(data) == MOST_GATHERED * ENTRY_SIZE:
-            raise OSError("broken")
-        return write(fd, data, position)
-
-    while segment.index.gathered < MOST_GATHERED - 1:
-        segment.bytes_since_index_entry = 10_000
-        add(log, 5)
-    segment.bytes_since_index_entry = 10_000
-    monkeypatch.setattr(os, "pwrite", broken)
-    with pytest.raises(OSError, match="broken"):
-        add(log, 99)
-    monkeypatch.undo()
-    assert segment.newest == (20, 1)
-    assert segment.time_index.last.timestamp < 99 and not segment.index.entries
-    end = log.log_end_offset
-    add(log, 30)
-    assert segment.newest == (30, end)
-    assert (segment.time_index.last, segment.index.last_offset) == ((30, end), end)
-
-
-def test_entries_that_a_full_disk_has_no_room_for_are_left_out(tmp_path, monkeypatch):
-    log = open_log(tmp_path)
-    add(log, 10, 30, 20, 25)
-    segment = log.segments[0]
-    assert segment.index.gathered == segment.time_index.gathered == 1
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "pwrite", no_space)
-        log.close()
-    assert entries(segment.time_index.path) == [] and not os.path.getsize(segment.index.path)
-    again = open_log(tmp_path, clean_shutdown=True)
-    assert again.segments[0].newest == (30, 1)
-    assert again.read(3, 1).position == 3 * (again.size // 4)
 
 
 @pytest.mark.scenario("modern-28")
