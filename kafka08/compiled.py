@@ -29,6 +29,7 @@ MODULES = (
     "kafka08.log.producers",
     "kafka08.log.segments.file_slice",
     "kafka08.log.segments.index",
+    "kafka08.log.segments.indexes",
     "kafka08.log.segments.one_family",
     "kafka08.log.segments.residency",
     "kafka08.log.segments.segment",
