@@ -7,7 +7,7 @@ No byte outside ``data`` is read: ``stop`` is checked against its length first.
 from array import array
 
 from cpython cimport array as c_array
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -50,11 +50,18 @@ cdef enum:
 # The header of a batch.
 cdef enum:
     BATCH = 2
+    EPOCH_AT = 12
+    BATCH_CRC_AT = 17
     BATCH_ATTRIBUTES_AT = 21
+    LAST_DELTA_AT = 23
     BATCH_TIME_AT = 27
     MAX_TIMESTAMP_AT = 35
+    PRODUCER_AT = 43
+    COUNT_AT = 57
     RECORDS_AT = 61
     CODEC_OR_CONTROL = 0x27
+    CODEC_OR_CLAIMED = 0x6F  # or control
+    TRANSACTIONAL = 0x10
 
 cdef enum:
     FINE = 0
@@ -204,6 +211,56 @@ def check(data, int64_t position, int64_t stop, int64_t count, int64_t base):
     if p.count != count:
         raise InvalidRecordError(f"A batch holds {p.count} records, its header says {count}")
     return bool(p.keyless), p.oldest, p.newest
+
+
+cdef int64_t count_of_plain(
+    const uint8_t *at, int64_t size, int64_t max_size, int64_t oldest, int64_t newest
+) noexcept nogil:
+    """The number of records in what is one batch as ``number_plain`` wants it, otherwise 0."""
+    cdef Pass p
+    cdef int64_t count
+    cdef uint8_t attributes
+    if size < RECORDS_AT or at[MAGIC_AT] != BATCH:
+        return 0
+    if int32_at(at + SIZE_AT) != size - LOG_OVERHEAD or size - LOG_OVERHEAD > max_size:
+        return 0
+    attributes = at[BATCH_ATTRIBUTES_AT + 1]
+    if attributes & CODEC_OR_CLAIMED:
+        return 0
+    if attributes & TRANSACTIONAL and int64_at(at + PRODUCER_AT) == -1:
+        return 0
+    count = int32_at(at + COUNT_AT)
+    if count < 1 or int32_at(at + LAST_DELTA_AT) != count - 1:
+        return 0
+    if crc32c_of(at + BATCH_ATTRIBUTES_AT, size - BATCH_ATTRIBUTES_AT) != (
+        <uint32_t>int32_at(at + BATCH_CRC_AT)
+    ):
+        return 0
+    p.data = at
+    p.position, p.stop, p.count, p.size, p.keyless, p.ended = RECORDS_AT, size, 0, 0, False, FINE
+    p.oldest, p.newest = INT64_MAX, -1
+    check_all(&p, int64_at(at + BATCH_TIME_AT))
+    if p.ended or p.count != count or p.newest != int64_at(at + MAX_TIMESTAMP_AT):
+        return 0
+    if p.oldest < oldest or p.newest > newest:
+        return 0
+    return count
+
+
+def number_plain(data, int64_t base, int64_t epoch, int64_t max_size, int64_t oldest, int64_t newest):
+    cdef Py_buffer view
+    cdef int64_t count
+    PyObject_GetBuffer(data, &view, PyBUF_WRITABLE)
+    if view.len < LITTLE:
+        count = count_of_plain(<const uint8_t *>view.buf, view.len, max_size, oldest, newest)
+    else:
+        with nogil:
+            count = count_of_plain(<const uint8_t *>view.buf, view.len, max_size, oldest, newest)
+    if count:
+        put_64(<uint8_t *>view.buf, base)
+        put_32(<uint8_t *>view.buf + EPOCH_AT, epoch)
+    PyBuffer_Release(&view)
+    return count
 
 
 cdef void find_newest(Pass *p, int64_t base) noexcept nogil:

@@ -13,13 +13,15 @@ from kafka08.errors import InvalidRecordError, KafkaError, UnsupportedForMessage
 from kafka08.log.producer_state import CLIENT, COORDINATOR, Origin
 from kafka08.message import sets, wrappers
 from kafka08.message.batch import NO_TIMESTAMP, header_of, set_leader_epoch
-from kafka08.message.compression import LZ4
+from kafka08.message.compression import LZ4, NONE
 from kafka08.message.convert import converted_set, refuse_headers
-from kafka08.message.entry import BATCH, OFFSET, Appended
+from kafka08.message.entry import BATCH, LOG_OVERHEAD, OFFSET, Appended
+from kafka08.message.records import number_plain
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME, Rules
 from kafka08.message.wrappers import Rebuilt
+from kafka08.named import named
 from kafka08.settings.topic import LogConfig
 
 
@@ -113,11 +115,17 @@ def number(
     compacted topic), InvalidTimestampError, UnsupportedForMessageFormatError (headers in a set that
     must be converted) and UnknownError (undecodable wrapper).
     """
+    limit = config.max_message_bytes
+    if _takes_plain_batches(config, rules):
+        times, largest = (rules.oldest, rules.newest), limit - LOG_OVERHEAD
+        count = number_plain(buffer, base, rules.leader_epoch, largest, *times)
+        if count:
+            fields = count, len(buffer), base, base + count - 1, 1, NONE, BATCH
+            return Numbered(base, named(Appended, fields), buffer, movable=True)
     normalised = config.compressed_sets == "normalised"
     rebuilt: list[Rebuilt] | None = None
     if rebuild and not normalised and sets.begins_compressed(buffer):
         rebuilt = []
-    limit = config.max_message_bytes
     if config.compact:
         rules = rules._replace(keyed=True)
     renewed: list[Rebuilt] = []
@@ -149,6 +157,12 @@ def number(
         rebuilt=rebuilt,
         last_stored=last_stored,
     )
+
+
+def _takes_plain_batches(config: LogConfig, rules: Rules) -> bool:
+    """Whether batches are stored as they come, but for numbers."""
+    is_stored = config.message_format == rules.max_format == BATCH
+    return is_stored and rules.append_time is None and not config.compact
 
 
 def of_coordinator(buffer: memoryview, base: int, rules: Rules, config: LogConfig) -> Numbered:

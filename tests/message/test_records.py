@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka08.errors import InvalidMessageError, InvalidRecordError
+from kafka08.errors import InvalidMessageError, InvalidRecordError, KafkaError
 from kafka08.message import records
 from kafka08.message.batch import encode_batch, header_of, seal
-from kafka08.message.entry import encode_entry
-from kafka08.message.records import ROW
+from kafka08.message.entry import BATCH, LOG_OVERHEAD, Appended, encode_entry
+from kafka08.message.records import ROW, number_plain
 from kafka08.message.scan import iter_entries
+from kafka08.message.sets import assign_offsets
+from kafka08.message.timed_sets import Rules
 from tests.message.batches import batch, encode_record, encode_records, simple, timed, varint
 from tests.message.batches import records as any_records
 from tests.message.sets import pairs
@@ -317,3 +319,63 @@ def test_messages_of_format_1_become_format_0(untimed, found, damage):
     if damage and found:
         with pytest.raises(InvalidMessageError):
             untimed(data, 1, len(data) - damage, 7)
+
+
+# In one step
+
+
+@needs_native
+def test_a_plain_batch_is_numbered_in_one_step() -> None:
+    data = bytearray(batch(THREE, time=1000))
+    view = memoryview(data)
+    assert number_plain(view, 70, 5, len(data) - LOG_OVERHEAD, 997, 1005) == 3
+    assert (header_of(data).base_offset, header_of(data).leader_epoch) == (70, 5)
+    changed = bytes(data)
+    assert not number_plain(view, 80, 6, len(data) - LOG_OVERHEAD - 1, 997, 1005)
+    assert not number_plain(view, 80, 6, len(data), 998, 1005)
+    assert not number_plain(view, 80, 6, len(data), 997, 1004)
+    assert bytes(data) == changed
+    with pytest.raises(BufferError):
+        number_plain(memoryview(changed), 80, 6, len(data), 997, 1005)
+
+
+@given(
+    st.lists(any_records, min_size=1, max_size=4),
+    st.sampled_from([{}, {"attributes": 0x10}, {"attributes": 0x10, "producer_id": 7}]),
+    st.lists(st.tuples(st.integers(0, 70), st.integers(0, 255)), max_size=2),
+    st.booleans(),
+    st.integers(-3, 3),
+    st.sampled_from([(-(1 << 63), (1 << 63) - 1), (900, 1100)]),
+)
+@settings(max_examples=400)
+def test_what_is_numbered_in_one_step_is_numbered_as_ever(
+    found, more, changes, is_sealed, extra, times
+):
+    data = bytearray(batch(found, **more))
+    for at, byte in changes:
+        data[at % len(data)] = byte
+    data = data[: len(data) + min(extra, 0)] + bytes(max(extra, 0))
+    if is_sealed:
+        seal(data, 0, len(data))
+    one, other = bytearray(data), bytearray(data)
+    most = 300
+    count = number_plain(memoryview(one), 40, 3, most - LOG_OVERHEAD, *times)
+    rules = Rules(None, *times, leader_epoch=3)
+    try:
+        numbered = assign_offsets(memoryview(other), 40, most, rules=rules)
+    except KafkaError:
+        numbered = None
+    if count:
+        assert numbered == Appended(count, len(data), 40, 39 + count, 1, 0, BATCH)
+        assert one == other
+    else:
+        assert one == data
+    if records.native is not None and numbered is not None and not extra and not changes:
+        assert count or not is_right(data)
+
+
+def is_right(data):
+    """Whether the header of a batch has the newest time of its records."""
+    header = header_of(data)
+    newest = records.newest_time_of(data, 61, len(data), header.base_timestamp)
+    return header.max_timestamp == newest
