@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from operator import itemgetter
+from typing import NamedTuple
 
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
+from kafka08.common import TopicPartition
 from kafka08.console import shown
 from kafka08.console.forms import in_words
 from kafka08.console.pages.tables import Column, table
 from kafka08.console.site import Visit
 from kafka08.errors import KafkaError
-from kafka08.lag.collector import GroupLag
+from kafka08.lag.collector import GroupLag, LogState, PartitionLag
 from kafka08.lag.judgement import STATUSES
 
 _COLUMNS = (
@@ -24,6 +27,24 @@ _COLUMNS = (
     Column("partitions", "Partitions", lambda row: len(row[1].partitions), is_number=True),
     Column("storages", "Commits to", lambda row: row[1].storages),
 )
+
+
+class Unread(NamedTuple):
+    """The first message that a group has not read and that the log still has. ``deleted``: how many
+    offsets below it the group has not read either."""
+
+    offset: int
+    deleted: int
+
+
+class PartitionProgress(NamedTuple):
+    """``lag`` None: the group has no commit there. ``unread`` None: it has read all, or that is not
+    known. ``owner``: the member that reads it."""
+
+    tp: TopicPartition
+    lag: PartitionLag | None
+    unread: Unread | None
+    owner: str | None
 
 
 def lag_of(visit: Visit, group: str) -> GroupLag:
@@ -60,6 +81,8 @@ def group(visit: Visit) -> Response:
     except (OSError, KafkaError) as failure:
         error = in_words(failure)
     owners = members.owners if members else {}
+    lags = visit.site.observer.lags
+    logs = lags.logs if lags else {}
     hosts = {each: members.row_of(name, each).host for each in members.members} if members else {}
     return visit.render(
         "group.html",
@@ -72,7 +95,21 @@ def group(visit: Visit) -> Response:
         name=name,
         refresh=max(visit.site.config.lag_interval_ms // 1000, 1),
         rows=[
-            (tp, lag.partitions.get(tp), owners.get(tp))
+            _progress(tp, lag, logs, owners.get(tp))
             for tp in sorted({*lag.partitions, *lag.uncommitted, *owners})
         ],
     )
+
+
+def _progress(
+    tp: TopicPartition, group: GroupLag, logs: Mapping[TopicPartition, LogState], owner: str | None
+) -> PartitionProgress:
+    lag, log = group.partitions.get(tp), logs.get(tp)
+    start = log.start if log and log.start is not None else 0
+    return PartitionProgress(tp, lag, _unread(lag, start) if lag else None, owner)
+
+
+def _unread(lag: PartitionLag, start: int) -> Unread | None:
+    """``start``: the log's first offset."""
+    first = max(lag.offset, start)
+    return Unread(first, first - lag.offset) if first < lag.end else None
