@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -14,12 +14,13 @@ from kafka08 import admin
 from kafka08.common import INTERNAL_TOPICS, TopicPartition
 from kafka08.console import shown
 from kafka08.console.cluster_state import BrokerView, ClusterState, PartitionView, TopicView
-from kafka08.console.condition import Condition, condition
+from kafka08.console.condition import Verdict, condition
 from kafka08.console.observer import Observer
+from kafka08.console.pages import terminal
 from kafka08.console.pages.tables import Column, table
 from kafka08.console.site import Visit
 from kafka08.errors import KafkaError, meaning_of
-from kafka08.lag.collector import GroupLag, Lags, LogState
+from kafka08.lag.collector import Lags, LogState
 from kafka08.lag.judgement import worst
 from kafka08.protocol.admin_schemas import DescribeLogDirsRequest, LogDir
 from kafka08.settings.topic import LogConfig
@@ -125,15 +126,17 @@ def topic_of(visit: Visit, name: str) -> TopicView:
 
 
 def overview(visit: Visit) -> Response:
-    """As text for a terminal unless a browser asks."""
+    """As text for a terminal unless a browser asks. That has code 503 for a cluster that loses
+    data, as scripts look at the code."""
     observer = visit.site.observer
     found = condition(observer.state, observer.error, visit.site.clock.millis())
+    if visit.request.accept_mimetypes.best_match(["text/plain", "text/html"]) != "text/html":
+        text = terminal.status(visit.site.config.zookeeper_connect, found, observer)
+        code = 503 if found.verdict is Verdict.LOSING else 200
+        return Response(text, code, mimetype="text/plain")
     groups = observer.lags.groups if observer.lags else {}
     behind = [(name, lag) for name, lag in groups.items() if lag.status != "OK"]
     behind.sort(key=lambda each: -each[1].total)
-    if visit.request.accept_mimetypes.best_match(["text/plain", "text/html"]) != "text/html":
-        text = _status_text(visit.site.config.zookeeper_connect, found, observer, behind)
-        return Response(text, mimetype="text/plain")
     state = state_of(visit)
     return visit.render(
         "overview.html",
@@ -148,29 +151,6 @@ def overview(visit: Visit) -> Response:
         transactions=observer.transactions,
         under_replicated=sum(view.under_replicated for view in state.topics.values()),
     )
-
-
-def _status_text(
-    cluster: str,
-    found: Condition,
-    observer: Observer,
-    behind: Sequence[tuple[str, GroupLag]],
-) -> str:
-    lines = [f"{cluster}: {found.verdict.value}", *(f"  {cause}" for cause in found.causes)]
-    state = observer.state
-    if state is not None:
-        views = [view for _, view in state.partitions()]
-        figures = {
-            "brokers": f"{len(state.live)} of {len(state.brokers)}",
-            "controller": "none" if state.controller is None else str(state.controller),
-            "topics": shown.number(len(state.topics)),
-            "partitions": shown.number(len(views)),
-            "under-replicated": shown.number(sum(view.is_under_replicated for view in views)),
-            "messages/s": shown.number(sum(observer.rates.values()) if observer.rates else None),
-        }
-        lines.append("  ".join(f"{name} {value}" for name, value in figures.items()))
-    lines += [f"group {name}: {lag.status}, lag {shown.number(lag.total)}" for name, lag in behind]
-    return "\n".join(lines) + "\n"
 
 
 def broker_rows(state: ClusterState) -> list[BrokerRow]:
