@@ -78,6 +78,7 @@ class Site:
             self.transactions,
             History(config.history_path, clock.millis()),
             config,
+            groups.cluster,
             runtime,
         )
         self.groups = ConsoleGroups(groups, zk)

@@ -11,6 +11,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from kafka08 import admin
+from kafka08.client.log_dirs import DiskUse, TopicSize, sizes
 from kafka08.common import INTERNAL_TOPICS, TopicPartition
 from kafka08.console import shown
 from kafka08.console.cluster_state import BrokerView, ClusterState, PartitionView, TopicView
@@ -22,7 +23,7 @@ from kafka08.console.site import Visit
 from kafka08.errors import KafkaError, meaning_of
 from kafka08.lag.collector import Lags, LogState
 from kafka08.lag.judgement import worst
-from kafka08.protocol.admin_schemas import DescribeLogDirsRequest, LogDir
+from kafka08.protocol.admin_schemas import LogDir
 from kafka08.settings.topic import LogConfig
 from zk.errors import ZkError
 from zk.znodes import MalformedNodeError
@@ -39,12 +40,14 @@ _KINDS = {
 
 
 class BrokerRow(NamedTuple):
-    """``behind``: its replicas that are not in sync."""
+    """``behind``: its replicas that are not in sync. ``size``: bytes of all its replicas, None if
+    the broker does not say."""
 
     broker: BrokerView
     leads: int
     replicas: int
     behind: int
+    size: int | None
 
 
 class DirectoryRow(NamedTuple):
@@ -62,14 +65,25 @@ class DirectoryRow(NamedTuple):
 
 class TopicRow(NamedTuple):
     """``spread``: per cent of the live brokers that have a replica. ``leader_skew``: by how many
-    per cent the broker with the most leaders exceeds an even share."""
+    per cent the broker with the most leaders exceeds an even share. ``size``: of the replicas on
+    brokers that say it, None if none does."""
 
     name: str
     view: TopicView
     spread: int
     leader_skew: int
     messages: int | None
+    size: TopicSize | None
     rate: float | None
+
+
+class PartitionRow(NamedTuple):
+    """``largest``: bytes of its largest replica on a broker that says it, None if none does."""
+
+    number: int
+    view: PartitionView
+    log: LogState
+    largest: int | None
 
 
 _BROKER_COLUMNS = (
@@ -81,6 +95,7 @@ _BROKER_COLUMNS = (
     Column("leads", "Leads", lambda row: row.leads, is_number=True),
     Column("replicas", "Replicas", lambda row: row.replicas, is_number=True),
     Column("behind", "Not in sync", lambda row: row.behind, is_number=True),
+    Column("size", "On disk", lambda row: row.size, is_number=True),
 )
 _TOPIC_COLUMNS = (
     Column("name", "Topic", lambda row: row.name),
@@ -104,6 +119,13 @@ _TOPIC_COLUMNS = (
         hint="Most leaders on one broker, against an even share",
     ),
     Column("messages", "Messages", lambda row: row.messages, is_number=True),
+    Column(
+        "size",
+        "On disk",
+        lambda row: row.size and row.size.bytes,
+        is_number=True,
+        hint="All replicas together",
+    ),
     Column("rate", "In a second", lambda row: row.rate, is_number=True),
 )
 
@@ -153,32 +175,34 @@ def overview(visit: Visit) -> Response:
     )
 
 
-def broker_rows(state: ClusterState) -> list[BrokerRow]:
+def broker_rows(state: ClusterState, disks: DiskUse) -> list[BrokerRow]:
     views = [view for _, view in state.partitions()]
     leads = Counter(view.leader for view in views)
     replicas = Counter(replica for view in views for replica in view.replicas)
     in_sync = Counter(replica for view in views for replica in view.replicas if replica in view.isr)
     return [
-        BrokerRow(broker, leads[id], replicas[id], replicas[id] - in_sync[id])
+        BrokerRow(
+            broker, leads[id], replicas[id], replicas[id] - in_sync[id], disks.brokers.get(id)
+        )
         for id, broker in state.brokers.items()
     ]
 
 
 def brokers(visit: Visit) -> Response:
     state = state_of(visit)
-    rows = table(visit, broker_rows(state), _BROKER_COLUMNS)
+    rows = table(visit, broker_rows(state, visit.site.observer.disks), _BROKER_COLUMNS)
     return visit.render("brokers.html", refresh=visit.refresh, state=state, table=rows)
 
 
 def broker(visit: Visit, broker_id: int) -> Response:
-    state = state_of(visit)
-    row = next((row for row in broker_rows(state) if row.broker.id == broker_id), None)
+    state, disks = state_of(visit), visit.site.observer.disks
+    row = next((row for row in broker_rows(state, disks) if row.broker.id == broker_id), None)
     if row is None:
         raise NotFound(f"There is no broker {broker_id}.")
     partitions = [(tp, view) for tp, view in state.partitions() if broker_id in view.replicas]
     return visit.render(
         "broker.html",
-        directories=_directories(visit, row.broker),
+        directories=_directories(disks, row.broker),
         more=max(len(partitions) - _SHOWN_PARTITIONS, 0),
         partitions=partitions[:_SHOWN_PARTITIONS],
         row=row,
@@ -186,31 +210,22 @@ def broker(visit: Visit, broker_id: int) -> Response:
     )
 
 
-def _directories(visit: Visit, broker: BrokerView) -> list[DirectoryRow] | None:
+def _directories(disks: DiskUse, broker: BrokerView) -> list[DirectoryRow] | None:
     """None if the broker does not report them: 0.8.2.2 does not."""
     if not broker.serves_later_apis:
         return None
-    try:
-        asked = DescribeLogDirsRequest(None)
-        response = visit.site.browser.call_broker(broker.id, asked, api_versions=True)
-    except (OSError, KafkaError):
-        return []
     full = set(broker.full)
-    return [_directory(each, full) for each in response.log_dirs]
+    return [_directory(each, full) for each in disks.directories.get(broker.id, ())]
 
 
 def _directory(found: LogDir, full: Set[TopicPartition]) -> DirectoryRow:
-    sizes = {
-        TopicPartition(topic.topic, each.partition): each.size
-        for topic in found.topics
-        for each in topic.partitions
-    }
+    replicas = sizes([found])
     return DirectoryRow(
         found.path,
         meaning_of(found.error) if found.error else "",
-        not full.isdisjoint(sizes),
-        len(sizes),
-        sum(sizes.values()),
+        not full.isdisjoint(replicas),
+        len(replicas),
+        sum(replicas.values()),
         *(None if each == _NOT_TOLD else each for each in (found.usable_bytes, found.total_bytes)),
     )
 
@@ -281,6 +296,7 @@ def _topic_row(
         round(100 * len(used) / max(len(live), 1)),
         round(100 * max(most - even, 0) / max(even, 1)),
         messages.get(topic),
+        observer.disks.topics.get(topic),
         observer.rates.get(topic),
     )
 
@@ -288,7 +304,6 @@ def _topic_row(
 def topic(visit: Visit, name: str) -> Response:
     state, view, observer = state_of(visit), topic_of(visit, name), visit.site.observer
     lags = observer.lags
-    logs = lags.logs if lags else {}
     partitions, own = _exact(visit, name, view)
     return visit.render(
         "topic.html",
@@ -297,14 +312,23 @@ def topic(visit: Visit, name: str) -> Response:
         held=observer.held(),
         name=name,
         partitions=[
-            (number, each, logs.get(TopicPartition(name, number), _UNKNOWN))
+            _partition_row(TopicPartition(name, number), each, observer)
             for number, each in partitions.items()
         ],
         refresh=visit.refresh,
+        replicas=sum(len(each.replicas) for each in partitions.values()),
         settings=_settings(own),
+        size=observer.disks.topics.get(name),
         state=state,
         view=view,
     )
+
+
+def _partition_row(tp: TopicPartition, view: PartitionView, observer: Observer) -> PartitionRow:
+    log = observer.lags.logs.get(tp) if observer.lags else None
+    replicas = observer.disks.replicas.get(tp, {})
+    largest = max(replicas.values(), default=None)
+    return PartitionRow(tp.partition, view, log or _UNKNOWN, largest)
 
 
 def _exact(
