@@ -16,20 +16,17 @@ _GROUPS = 10
 _UNKNOWN = "unknown"
 
 
-def status(cluster: str, found: Condition, observer: Observer) -> str:
+def status(cluster: str, found: Condition, state: ClusterState, observer: Observer) -> str:
     """``cluster``: its name. ``found``: how it is, which comes first."""
-    state, lags = observer.state, observer.lags
     lines = [f"{found.sentence}."]
     for cause in found.causes:
         lines += _wrapped(f"{cause}.", "  ")
-    seen = f", seen {moment(state.time_ms)}" if state else ""
-    lines += ["", *_wrapped(f"{cluster}{seen}")]
-    if state is not None:
-        lines += _state(state, observer)
+    lines += ["", *_wrapped(f"{cluster}, seen {moment(state.time_ms)}")]
+    lines += _state(state, observer)
     if observer.lag_error:
         lines += ["", *_wrapped(f"Lag cannot be collected: {observer.lag_error}.")]
-    if lags is not None:
-        lines += _groups(lags)
+    if observer.lags is not None:
+        lines += _groups(observer.lags)
     return "".join(f"{line}\n" for line in map(_printable, lines))
 
 

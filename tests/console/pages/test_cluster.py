@@ -160,7 +160,7 @@ def test_sizes_on_disk() -> None:
     scene.look()
     assert len(scene.cluster.sent(DescribeLogDirsRequest)) == 1
     exact = '<span title="5,368,709,120 bytes">5.0 GiB</span>'
-    topics = scene.get("/topics?sort=-size").text
+    topics = scene.get("/topics?sort=-size_bytes").text
     assert exact in topics
     assert re.findall(r'<td><a href="/topics/(\w)">', topics) == ["b", "a", "c"]
     assert '<span title="5,368,710,656 bytes">5.0 GiB</span>' in scene.get("/brokers").text

@@ -81,8 +81,9 @@ def test_a_cluster_that_loses_data_has_a_code_for_scripts() -> None:
 
 
 def test_what_is_not_known() -> None:
-    scene = ConsoleScene()
-    assert text(scene).endswith("been read yet.\n\nzk:2181\n")
+    answer = ConsoleScene().client.get("/")
+    assert (answer.status_code, answer.mimetype) == (503, "text/plain")
+    assert answer.text.endswith("the cluster has not been read yet\n")
     scene = scene_with_group()
     scene.cluster.down = {9091, 9092}
     scene.look()
