@@ -23,6 +23,7 @@ from kafka08.console.pages import (
     messages,
     moves,
     transactions,
+    zookeeper,
 )
 from kafka08.console.pages import topic_changes as topics
 from kafka08.console.pages.data import encoded
@@ -69,6 +70,8 @@ ROUTES = (
     PageRoute("/transactions", transactions.transactions),
     PageRoute("/transactions/abort", transactions.abort_form, ADMIN),
     PageRoute("/transactions/abort", transactions.abort, ADMIN, transactions.abort_form),
+    PageRoute("/zookeeper/", zookeeper.node),
+    PageRoute("/zookeeper/<path:path>", zookeeper.node),
     PageRoute("/metrics", machine.metrics),
     PageRoute("/health/live", machine.live),
     PageRoute("/health/ready", machine.ready),

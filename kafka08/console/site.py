@@ -37,6 +37,7 @@ _MENU = (
     ("/topics", "Topics"),
     ("/groups", "Groups"),
     ("/transactions", "Transactions"),
+    ("/zookeeper/", "ZooKeeper"),
 )
 _CHANGES = (("/elect", "Elections"), ("/reassign", "Moves"))
 HTML, JSON, TEXT = "text/html", "application/json", "text/plain"
