@@ -155,3 +155,14 @@ def test_a_telephones_width_is_enough(console: Console, browser: Any) -> None:
             "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
         )
         assert wide <= 0, path
+
+
+def test_heads_of_long_tables_stay_in_sight(console: Console, browser: Any) -> None:
+    browser.set_window_size(1200, 500)
+    browser.get(f"http://127.0.0.1:{console.port}/topics/t")
+    top = browser.execute_script(
+        "const settings = document.querySelectorAll('table')[1];"
+        "settings.tBodies[0].lastElementChild.scrollIntoView({block: 'end'});"
+        "return settings.tHead.rows[0].cells[0].getBoundingClientRect().top"
+    )
+    assert 0 <= top < 1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
@@ -66,6 +68,36 @@ def test_a_topic_from_its_creation_to_its_end(console: Console, ours: Broker) ->
     assert console.submit(change, "/topics/made/delete", name="other")[0] == 400
     assert console.submit(change, "/topics/made/delete", name="made")[0] == 200
     wait_until("the end of made", 30, lambda: console.ask("/topics/made")[0] == 404)
+
+
+def data(console: Console, path: str) -> Any:
+    return json.loads(console.ask(path, Accept="application/json")[1])
+
+
+def test_pages_for_programs_and_for_terminals(console: Console, ours: Broker) -> None:
+    ours.create_topic("told")
+    with ours.wire() as wire:
+        wire.produce("told", 0, entry(None, b"m" * 1000))
+
+    def size() -> int:
+        return data(console, "/topics/told").get("topic", {}).get("size_bytes") or 0
+
+    wait_until("the size on disk", 30, lambda: size() > 1000)
+    [broker] = data(console, "/brokers")["brokers"]
+    assert broker["state"] == "up" and broker["size_bytes"] > 1000
+    assert "Brokers: 1 of 1 up" in console.ask("/", Accept="*/*")[1].splitlines()
+
+
+def test_nodes_of_zookeeper(console: Console, ours: Broker) -> None:
+    names = [each["name"] for each in data(console, "/zookeeper/")["children"]]
+    assert {"brokers", "config", "controller"} <= set(names)
+    [id_] = data(console, "/zookeeper/brokers/ids")["children"]
+    node = data(console, f"/zookeeper/brokers/ids/{id_['name']}")
+    assert json.loads(node["data"])["version"] == 1
+    assert node["ephemeral_owner"].startswith("0x")
+    assert [each["name"] for each in node["acl"]] == ["anyone"]
+    for path in ("/zookeeper/none", "/zookeeper/%2e%2e/console", "/zookeeper/brokers/%2e"):
+        assert console.ask(path)[0] == 404
 
 
 @pytest.mark.scenario("ops-21", "ops-51")

@@ -58,5 +58,10 @@ def acl_of(path: str) -> tuple[Acl, ...]:
     return (_CREATOR, _WORLD_READS)
 
 
+def is_secret(path: str) -> bool:
+    """Whether a node holds credentials, or is below one that does, in a tree below any chroot."""
+    return any(f"{secret}/" in f"{path}/" for secret in _SECRET)
+
+
 def _is_below(path: str, parent: str) -> bool:
     return path == parent or path.startswith(f"{parent}/")

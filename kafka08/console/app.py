@@ -23,9 +23,11 @@ from kafka08.console.pages import (
     messages,
     moves,
     transactions,
+    zookeeper,
 )
 from kafka08.console.pages import topic_changes as topics
-from kafka08.console.site import Page, PageRoute, Site, Visit
+from kafka08.console.pages.data import encoded
+from kafka08.console.site import HTML, JSON, TEXT, Page, PageRoute, Site, Visit
 from kafka08.errors import (
     AdminOperationError,
     ConfigError,
@@ -68,6 +70,8 @@ ROUTES = (
     PageRoute("/transactions", transactions.transactions),
     PageRoute("/transactions/abort", transactions.abort_form, ADMIN),
     PageRoute("/transactions/abort", transactions.abort, ADMIN, transactions.abort_form),
+    PageRoute("/zookeeper/", zookeeper.node),
+    PageRoute("/zookeeper/<path:path>", zookeeper.node),
     PageRoute("/metrics", machine.metrics),
     PageRoute("/health/live", machine.live),
     PageRoute("/health/ready", machine.ready),
@@ -189,9 +193,12 @@ class Console:
             raise Forbidden("The form is too old, or not of this console. Load its page again.")
 
     def _failure(self, visit: Visit, code: int, heading: str, text: str) -> Response:
-        wants_page = visit.request.accept_mimetypes.best_match(["text/plain", "text/html"])
-        if wants_page != "text/html":
-            return Response(f"{heading}: {text}\n", code, mimetype="text/plain")
+        form = visit.preferred(TEXT, HTML, JSON)
+        if form == JSON:
+            problem = encoded({"error": heading, "reason": text})
+            return Response(problem, code, mimetype=JSON)
+        if form == TEXT:
+            return Response(f"{heading}: {text}\n", code, mimetype=TEXT)
         return visit.render("message.html", code, heading=heading, text=text)
 
 

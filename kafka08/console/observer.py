@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
+from kafka08.client.cluster import ClusterClient
+from kafka08.client.log_dirs import DiskUse, disk_use
 from kafka08.common import TopicPartition
 from kafka08.console.cluster_state import ClusterState, StateReader
 from kafka08.console.config import ConsoleConfig
@@ -17,13 +19,17 @@ from kafka08.runtime import Runtime, Scheduler
 
 logger = logging.getLogger("kafka.console.Observer")
 
+_DISKS_EVERY = 3
+"""Rounds: a broker adds up the sizes of all its logs."""
+
 
 class Observer:
-    """Two loops: one for the state of the cluster, one for lag and open transactions. They never
-    overlap themselves.
+    """Two loops: one for the state of the cluster, one for lag, open transactions and disks. They
+    never overlap themselves.
 
     ``state``, ``lags`` and ``transactions`` are those of the last successful read; ``error`` says
     why the last read failed, "" if it did not. ``rates``: messages per second by topic.
+    ``disks``: of the brokers that answered when they were last asked.
     """
 
     def __init__(
@@ -33,11 +39,13 @@ class Observer:
         transactions: TransactionAdmin,
         history: History,
         config: ConsoleConfig,
+        cluster: ClusterClient,
         runtime: Runtime,
     ) -> None:
         self.state: ClusterState | None = None
         self.lags: Lags | None = None
         self.transactions: Transactions | None = None
+        self.disks = DiskUse()
         self.error = ""
         self.lag_error = ""
         self.rates: dict[str, float] = {}
@@ -46,8 +54,10 @@ class Observer:
         self._collector = collector
         self._transactions = transactions
         self._config = config
+        self._cluster = cluster
         self._clock = runtime.clock
         self._scheduler = Scheduler(runtime)
+        self._disk_rounds = 0
 
     def start(self) -> None:
         self._scheduler.every("console-state", self._config.refresh_ms, self.look)
@@ -79,7 +89,7 @@ class Observer:
             logger.warning("The state of the cluster cannot be read: %s", error)
 
     def collect(self) -> None:
-        """Collect lag and read the open transactions now."""
+        """Collect lag, and read the open transactions and the disks, now."""
         before = self.lags
         try:
             self.lags, self.lag_error = self._collector.collect(), ""
@@ -91,6 +101,15 @@ class Observer:
         self.history.note(self.lags.time_ms, _series(self.lags))
         if self.state is not None:
             self.transactions = self._transactions.read(self.state, self.lags)
+            self._read_disks(self.state, self.lags)
+
+    def _read_disks(self, state: ClusterState, lags: Lags) -> None:
+        if self._disk_rounds % _DISKS_EVERY == 0:
+            asked = {each.id for each in state.brokers.values() if each.serves_later_apis}
+            self.disks = disk_use(
+                self._cluster, [each for each in lags.brokers if each.id in asked]
+            )
+        self._disk_rounds += 1
 
 
 def _rates(before: Lags | None, now: Lags) -> dict[str, float]:

@@ -57,6 +57,17 @@ def moment(time_ms: int | None) -> str:
     return found.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def iso(time_ms: int | None) -> str | None:
+    """2026-11-22T17:40:05.120Z, for programs; None for a time that is not known."""
+    if time_ms is None or time_ms < 0:
+        return None
+    try:
+        found = datetime.datetime.fromtimestamp(time_ms / 1000, datetime.timezone.utc)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return found.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def graph(points: Sequence[Point], label: str, width: int = 640, height: int = 160) -> Markup:
     """A line over time as SVG, with its first and last moment and its largest value."""
     if len(points) < 2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -22,6 +22,7 @@ from kafka08.console.forms import Problem
 from kafka08.console.groups import ConsoleGroups
 from kafka08.console.history import History
 from kafka08.console.observer import Observer
+from kafka08.console.pages.data import encoded
 from kafka08.console.transactions import TransactionAdmin
 from kafka08.groups.admin import GroupAdmin
 from kafka08.lag.collector import LagCollector
@@ -36,8 +37,10 @@ _MENU = (
     ("/topics", "Topics"),
     ("/groups", "Groups"),
     ("/transactions", "Transactions"),
+    ("/zookeeper/", "ZooKeeper"),
 )
 _CHANGES = (("/elect", "Elections"), ("/reassign", "Moves"))
+HTML, JSON, TEXT = "text/html", "application/json", "text/plain"
 
 
 class Tokens:
@@ -78,6 +81,7 @@ class Site:
             self.transactions,
             History(config.history_path, clock.millis()),
             config,
+            groups.cluster,
             runtime,
         )
         self.groups = ConsoleGroups(groups, zk)
@@ -123,6 +127,39 @@ class Visit(NamedTuple):
     def refresh(self) -> int:
         """Seconds between two looks at the cluster."""
         return max(self.site.config.refresh_ms // 1000, 1)
+
+    def preferred(self, *types: str) -> str:
+        """The one of these content types that the client likes best, the first among equals."""
+        return self.request.accept_mimetypes.best_match(types, types[0])
+
+    def answer(
+        self,
+        template: str,
+        data: Mapping[str, object],
+        text: Callable[[], Response] | None = None,
+        **look: object,
+    ) -> Response:
+        """A page in the form that the client accepts: ``data`` as JSON, ``text`` if there is one,
+        or HTML. The template has ``data``, and beside it ``look``, as ``render`` takes it."""
+        form = self.preferred(*([TEXT] if text else []), HTML, JSON)
+        if form == JSON:
+            response = Response(encoded({**self._seen(), **data}), mimetype=JSON)
+        elif form == TEXT and text:
+            response = text()
+        else:
+            response = self.render(template, 200, data=data, **look)
+        response.vary.add("Accept")
+        return response
+
+    def _seen(self) -> dict[str, object]:
+        """When the data of a page was seen, and why it is not newer."""
+        observer = self.site.observer
+        return {
+            "cluster": self.site.config.zookeeper_connect,
+            "seen": shown.iso(observer.state.time_ms if observer.state else None),
+            "lag_seen": shown.iso(observer.lags.time_ms if observer.lags else None),
+            "errors": [each for each in (observer.error, observer.lag_error) if each],
+        }
 
     def render(self, template: str, status: int = 200, **values: object) -> Response:
         """``refresh`` among the values: seconds after which the page is looked at again."""

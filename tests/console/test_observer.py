@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafka08.protocol.admin_schemas import DescribeLogDirsRequest, DescribeLogDirsResponse, LogDir
 from tests.console.scene import ConsoleScene
 
 
@@ -65,3 +66,19 @@ def test_after_an_outage_the_graph_of_a_lag_has_no_zero() -> None:
     assert [point.value for point in scene.observer.history.points("lag/g")] == [4, 4]
     assert [point.value for point in scene.observer.history.points("end/u")] == [2, 2]
     assert [point.value for point in scene.observer.history.points("end/t")] == [2, 2, 2]
+
+
+def test_disks_are_read_in_every_third_round_and_of_brokers_that_can_say() -> None:
+    scene = ConsoleScene()
+    answer = DescribeLogDirsResponse(0, [LogDir(0, "/data", [])])
+    scene.cluster.script = lambda _, request: (
+        answer if isinstance(request, DescribeLogDirsRequest) else None
+    )
+    asked = []
+    scene.observer.collect()  # which brokers can say it is not known yet
+    for _ in range(4):
+        scene.look()
+        asked.append(len(scene.cluster.sent(DescribeLogDirsRequest)))
+    assert asked == [1, 1, 1, 2]
+    assert scene.cluster.took(2, DescribeLogDirsRequest) == []
+    assert scene.observer.disks.brokers == {1: 0}

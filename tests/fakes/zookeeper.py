@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+from zk.access import OPEN, Acl
 from zk.client import NO_WATCHES, CheckOp, CreateOp, DeleteOp, Op, SessionState, SetOp, Stat
 from zk.errors import (
     BadVersionError,
@@ -40,6 +41,7 @@ class FakeZooKeeper:
         self.zxid = 0
         self.sessions = 0
         self.writes: list[Op] = []
+        self.acls: dict[str, list[Acl]] = {}  # of nodes that are not open to all
         self._sequences: Counter[str] = Counter()
         self._data_watches: Watches = {}
         self._child_watches: Watches = {}
@@ -79,8 +81,16 @@ class FakeZooKeeper:
             if name.startswith(prefix) and "/" not in name[len(prefix) :]
         ]
 
+    def node(self, path: str) -> Node:
+        """Raises NoNodeError. The root is always there."""
+        if path == "/":
+            return Node(b"", 0, 0, 0)
+        if path not in self.nodes:
+            raise NoNodeError(path=path)
+        return self.nodes[path]
+
     def stat(self, path: str) -> Stat:
-        node = self.nodes[path]
+        node = self.node(path)
         return Stat(
             czxid=node.czxid,
             mzxid=node.mzxid,
@@ -271,10 +281,9 @@ class Session:
 
     def get(self, path: str, watch: Any = None) -> tuple[bytes, Stat]:
         self._begin("get", path)
-        if path not in self.server.nodes:
-            raise NoNodeError(path=path)
+        data = self.server.node(path).data
         self.server.watch(path, watch, children=False)
-        return self.server.nodes[path].data, self.server.stat(path)
+        return data, self.server.stat(path)
 
     def get_if_exists(self, path: str) -> tuple[bytes, Stat] | None:
         try:
@@ -312,6 +321,10 @@ class Session:
     def children_of_all(self, paths: Sequence[str]) -> list[list[str]]:
         self._begin("children_of_all", "")
         return [self.server.children(p) if p in self.server.nodes else [] for p in paths]
+
+    def get_acl(self, path: str) -> tuple[list[Acl], Stat]:
+        self._begin("get_acl", path)
+        return self.server.acls.get(path, list(OPEN)), self.server.stat(path)
 
     def sync(self, path: str) -> None:
         self._begin("sync", path)

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from zk.access import ALL, OPEN, READ, Hidden, NodeAccess, acl_of
+from zk.access import ALL, OPEN, READ, Hidden, NodeAccess, acl_of, is_secret
 
 CREATOR = (ALL, "auth", "")
 WORLD_READS = (READ, "world", "anyone")
@@ -42,3 +42,21 @@ def test_a_login_is_not_shown(caplog: pytest.LogCaptureFixture) -> None:
     logging.getLogger().warning("%s %r %s", login, login, NodeAccess(login=login))
     assert "secret" not in caplog.text + repr([login]) + f"{login}"
     assert login.encode() == b"kafka:secret"
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("/config/users", True),
+        ("/config/users/ann/clients/c", True),
+        ("/kafka/config/users/ann", True),
+        ("/delegation_token/tokens/x", True),
+        ("/config", False),
+        ("/config/users-of-old", False),
+        ("/myconfig/users", False),
+        ("/brokers/ids/1", False),
+        ("/", False),
+    ],
+)
+def test_nodes_with_credentials(path: str, found: bool) -> None:
+    assert is_secret(path) is found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -11,17 +11,20 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from kafka08 import admin
+from kafka08.client.log_dirs import DiskUse, TopicSize, sizes
 from kafka08.common import INTERNAL_TOPICS, TopicPartition
 from kafka08.console import shown
 from kafka08.console.cluster_state import BrokerView, ClusterState, PartitionView, TopicView
-from kafka08.console.condition import Condition, condition
+from kafka08.console.condition import Verdict, condition
 from kafka08.console.observer import Observer
-from kafka08.console.pages.tables import Column, table
-from kafka08.console.site import Visit
+from kafka08.console.pages import terminal
+from kafka08.console.pages.groups import group_data
+from kafka08.console.pages.tables import Column, fields, table
+from kafka08.console.site import TEXT, Visit
 from kafka08.errors import KafkaError, meaning_of
-from kafka08.lag.collector import GroupLag, Lags, LogState
+from kafka08.lag.collector import Lags, LogState
 from kafka08.lag.judgement import worst
-from kafka08.protocol.admin_schemas import DescribeLogDirsRequest, LogDir
+from kafka08.protocol.admin_schemas import LogDir
 from kafka08.settings.topic import LogConfig
 from zk.errors import ZkError
 from zk.znodes import MalformedNodeError
@@ -38,72 +41,133 @@ _KINDS = {
 
 
 class BrokerRow(NamedTuple):
-    """``behind``: its replicas that are not in sync."""
+    """``behind``: its replicas that are not in sync. ``size``: bytes of all its replicas, None if
+    the broker does not say."""
 
     broker: BrokerView
     leads: int
     replicas: int
     behind: int
+    size: int | None
 
 
 class DirectoryRow(NamedTuple):
-    """A data directory of a broker. ``error``: why it cannot be used, "" if it can. ``free`` and
-    ``total``: bytes of its disk, None if the broker does not say."""
+    """A data directory of a broker. ``error``: why it cannot be used, "" if it can. The free and
+    the total bytes of its disk are None if the broker does not say them."""
 
     path: str
     error: str
     is_full: bool
     partitions: int
-    bytes: int
-    free: int | None
-    total: int | None
+    size_bytes: int
+    free_bytes: int | None
+    total_bytes: int | None
 
 
 class TopicRow(NamedTuple):
     """``spread``: per cent of the live brokers that have a replica. ``leader_skew``: by how many
-    per cent the broker with the most leaders exceeds an even share."""
+    per cent the broker with the most leaders exceeds an even share. ``size``: of the replicas on
+    brokers that say it, None if none does."""
 
     name: str
     view: TopicView
     spread: int
     leader_skew: int
     messages: int | None
+    size: TopicSize | None
     rate: float | None
+
+
+class PartitionRow(NamedTuple):
+    """``largest``: bytes of its largest replica on a broker that says it, None if none does."""
+
+    tp: TopicPartition
+    view: PartitionView
+    log: LogState
+    largest: int | None
+
+
+class SettingRow(NamedTuple):
+    """``value``: the topic's own, None if it has none. ``default``: the built-in one, None for a
+    setting that is not known."""
+
+    name: str
+    value: str | None
+    default: str | None
+
+
+class ReaderRow(NamedTuple):
+    """A group that reads a topic, with its lag there."""
+
+    name: str
+    status: str
+    lag: int
+    members: int
 
 
 _BROKER_COLUMNS = (
     Column("id", "Id", lambda row: row.broker.id),
-    Column("address", "Address", lambda row: row.broker.addresses),
-    Column("state", "State", lambda row: row.broker.is_live),
-    Column("kind", "Kind", lambda row: row.broker.is_ours),
-    Column("since", "Since", lambda row: row.broker.since_ms),
+    Column("addresses", "Address", lambda row: row.broker.addresses),
+    Column(
+        "state",
+        "State",
+        lambda row: row.broker.is_live,
+        value=lambda row: "up" if row.broker.is_live else "down",
+    ),
+    Column(
+        "kind",
+        "Kind",
+        lambda row: row.broker.is_ours,
+        value=lambda row: {True: "kafka08", False: "0.8.2.2"}.get(row.broker.is_ours),
+    ),
+    Column(
+        "since",
+        "Since",
+        lambda row: row.broker.since_ms,
+        value=lambda row: shown.iso(row.broker.since_ms),
+    ),
     Column("leads", "Leads", lambda row: row.leads, is_number=True),
     Column("replicas", "Replicas", lambda row: row.replicas, is_number=True),
-    Column("behind", "Not in sync", lambda row: row.behind, is_number=True),
+    Column("not_in_sync", "Not in sync", lambda row: row.behind, is_number=True),
+    Column("size_bytes", "On disk", lambda row: row.size, is_number=True),
 )
 _TOPIC_COLUMNS = (
     Column("name", "Topic", lambda row: row.name),
     Column("partitions", "Partitions", lambda row: len(row.view.partitions), is_number=True),
-    Column("replicas", "Replicas", lambda row: row.view.replication_factor, is_number=True),
-    Column("under", "Under-replicated", lambda row: row.view.under_replicated, is_number=True),
-    Column("offline", "No leader", lambda row: row.view.offline, is_number=True),
-    Column("moved", "Not preferred", lambda row: row.view.not_preferred, is_number=True),
     Column(
-        "spread",
+        "replication_factor", "Replicas", lambda row: row.view.replication_factor, is_number=True
+    ),
+    Column(
+        "under_replicated",
+        "Under-replicated",
+        lambda row: row.view.under_replicated,
+        is_number=True,
+    ),
+    Column("without_leader", "No leader", lambda row: row.view.offline, is_number=True),
+    Column("not_preferred", "Not preferred", lambda row: row.view.not_preferred, is_number=True),
+    Column(
+        "spread_percent",
         "Spread",
         lambda row: row.spread,
         is_number=True,
         hint="Share of the live brokers that have a replica",
     ),
     Column(
-        "skew",
+        "leader_skew_percent",
         "Leader skew",
         lambda row: row.leader_skew,
         is_number=True,
         hint="Most leaders on one broker, against an even share",
     ),
     Column("messages", "Messages", lambda row: row.messages, is_number=True),
-    Column("rate", "In a second", lambda row: row.rate, is_number=True),
+    Column(
+        "size_bytes",
+        "On disk",
+        lambda row: row.size and row.size.bytes,
+        is_number=True,
+        hint="All replicas together",
+    ),
+    Column("messages_per_second", "In a second", lambda row: row.rate, is_number=True),
 )
 
 
@@ -125,112 +189,129 @@ def topic_of(visit: Visit, name: str) -> TopicView:
 
 
 def overview(visit: Visit) -> Response:
-    """As text for a terminal unless a browser asks."""
-    observer = visit.site.observer
-    found = condition(observer.state, observer.error, visit.site.clock.millis())
+    """As text for a terminal unless a browser asks. That has code 503 for a cluster that loses
+    data, as scripts look at the code."""
+    observer, state = visit.site.observer, state_of(visit)
+    found = condition(state, observer.error, visit.site.clock.millis())
     groups = observer.lags.groups if observer.lags else {}
     behind = [(name, lag) for name, lag in groups.items() if lag.status != "OK"]
     behind.sort(key=lambda each: -each[1].total)
-    if visit.request.accept_mimetypes.best_match(["text/plain", "text/html"]) != "text/html":
-        text = _status_text(visit.site.config.zookeeper_connect, found, observer, behind)
-        return Response(text, mimetype="text/plain")
-    state = state_of(visit)
-    return visit.render(
+    transactions = observer.transactions
+    data = {
+        "verdict": found.verdict.value,
+        "causes": found.causes,
+        "brokers": len(state.brokers),
+        "brokers_up": len(state.live),
+        "controller": state.controller,
+        "controller_epoch": state.epoch,
+        "topics": len(state.topics),
+        **_counts(state),
+        "moves": len(state.moves),
+        "messages_per_second": sum(observer.rates.values()) if observer.rates else None,
+        "groups_behind": [group_data(each) for each in behind],
+        "open_transactions": len(transactions.open) if transactions else None,
+        "late_transactions": len(transactions.late) if transactions else None,
+    }
+
+    def text() -> Response:
+        lines = terminal.status(visit.site.config.zookeeper_connect, found, state, observer)
+        code = 503 if found.verdict is Verdict.LOSING else 200
+        return Response(lines, code, mimetype=TEXT)
+
+    return visit.answer(
         "overview.html",
+        data,
+        text,
         behind=behind,
         condition=found,
-        not_preferred=sum(view.not_preferred for view in state.topics.values()),
-        offline=sum(view.offline for view in state.topics.values()),
-        partitions=sum(len(view.partitions) for view in state.topics.values()),
-        rate=sum(observer.rates.values()) if observer.rates else None,
         refresh=visit.refresh,
         state=state,
-        transactions=observer.transactions,
-        under_replicated=sum(view.under_replicated for view in state.topics.values()),
+        transactions=transactions,
     )
 
 
-def _status_text(
-    cluster: str,
-    found: Condition,
-    observer: Observer,
-    behind: Sequence[tuple[str, GroupLag]],
-) -> str:
-    lines = [f"{cluster}: {found.verdict.value}", *(f"  {cause}" for cause in found.causes)]
-    state = observer.state
-    if state is not None:
-        views = [view for _, view in state.partitions()]
-        figures = {
-            "brokers": f"{len(state.live)} of {len(state.brokers)}",
-            "controller": "none" if state.controller is None else str(state.controller),
-            "topics": shown.number(len(state.topics)),
-            "partitions": shown.number(len(views)),
-            "under-replicated": shown.number(sum(view.is_under_replicated for view in views)),
-            "messages/s": shown.number(sum(observer.rates.values()) if observer.rates else None),
-        }
-        lines.append("  ".join(f"{name} {value}" for name, value in figures.items()))
-    lines += [f"group {name}: {lag.status}, lag {shown.number(lag.total)}" for name, lag in behind]
-    return "\n".join(lines) + "\n"
+def _counts(state: ClusterState) -> dict[str, int | None]:
+    """Of partitions; None for what no broker told."""
+    views = [view for _, view in state.partitions()]
+    counts = {
+        "under_replicated": sum(view.is_under_replicated for view in views),
+        "without_leader": sum(view.is_offline for view in views),
+        "not_preferred": sum(not view.is_preferred for view in views),
+    }
+    told = {name: count if state.told else None for name, count in counts.items()}
+    return {"partitions": len(views), **told}
 
 
-def broker_rows(state: ClusterState) -> list[BrokerRow]:
+def broker_rows(state: ClusterState, disks: DiskUse) -> list[BrokerRow]:
     views = [view for _, view in state.partitions()]
     leads = Counter(view.leader for view in views)
     replicas = Counter(replica for view in views for replica in view.replicas)
     in_sync = Counter(replica for view in views for replica in view.replicas if replica in view.isr)
     return [
-        BrokerRow(broker, leads[id], replicas[id], replicas[id] - in_sync[id])
+        BrokerRow(
+            broker, leads[id], replicas[id], replicas[id] - in_sync[id], disks.brokers.get(id)
+        )
         for id, broker in state.brokers.items()
     ]
 
 
 def brokers(visit: Visit) -> Response:
     state = state_of(visit)
-    rows = table(visit, broker_rows(state), _BROKER_COLUMNS)
-    return visit.render("brokers.html", refresh=visit.refresh, state=state, table=rows)
+    rows = table(visit, broker_rows(state, visit.site.observer.disks), _BROKER_COLUMNS)
+    data = {"brokers": [_broker_data(row, state) for row in rows.rows]}
+    return visit.answer("brokers.html", data, refresh=visit.refresh, state=state, table=rows)
+
+
+def _broker_data(row: BrokerRow, state: ClusterState) -> dict[str, object]:
+    return {
+        **fields(row, _BROKER_COLUMNS),
+        "is_controller": row.broker.id == state.controller,
+        "failed_partitions": row.broker.failed,
+        "full_partitions": row.broker.full,
+    }
 
 
 def broker(visit: Visit, broker_id: int) -> Response:
-    state = state_of(visit)
-    row = next((row for row in broker_rows(state) if row.broker.id == broker_id), None)
+    state, disks = state_of(visit), visit.site.observer.disks
+    row = next((row for row in broker_rows(state, disks) if row.broker.id == broker_id), None)
     if row is None:
         raise NotFound(f"There is no broker {broker_id}.")
-    partitions = [(tp, view) for tp, view in state.partitions() if broker_id in view.replicas]
-    return visit.render(
-        "broker.html",
-        directories=_directories(visit, row.broker),
-        more=max(len(partitions) - _SHOWN_PARTITIONS, 0),
-        partitions=partitions[:_SHOWN_PARTITIONS],
-        row=row,
-        state=state,
-    )
+    every = [(tp, view) for tp, view in state.partitions() if broker_id in view.replicas]
+    partitions = every[:_SHOWN_PARTITIONS]
+    data = {
+        "broker": _broker_data(row, state),
+        "directories": _directories(disks, row.broker),
+        "partitions": [{"topic": tp.topic, **_partition_data(tp, view)} for tp, view in partitions],
+        "more_partitions": len(every) - len(partitions),
+    }
+    return visit.answer("broker.html", data, partitions=partitions, row=row, state=state)
 
 
-def _directories(visit: Visit, broker: BrokerView) -> list[DirectoryRow] | None:
+def _partition_data(tp: TopicPartition, view: PartitionView) -> dict[str, object]:
+    return {
+        "partition": tp.partition,
+        "leader": None if view.is_offline else view.leader,
+        "replicas": view.replicas,
+        "in_sync": view.isr,
+    }
+
+
+def _directories(disks: DiskUse, broker: BrokerView) -> list[DirectoryRow] | None:
     """None if the broker does not report them: 0.8.2.2 does not."""
     if not broker.serves_later_apis:
         return None
-    try:
-        asked = DescribeLogDirsRequest(None)
-        response = visit.site.browser.call_broker(broker.id, asked, api_versions=True)
-    except (OSError, KafkaError):
-        return []
     full = set(broker.full)
-    return [_directory(each, full) for each in response.log_dirs]
+    return [_directory(each, full) for each in disks.directories.get(broker.id, ())]
 
 
 def _directory(found: LogDir, full: Set[TopicPartition]) -> DirectoryRow:
-    sizes = {
-        TopicPartition(topic.topic, each.partition): each.size
-        for topic in found.topics
-        for each in topic.partitions
-    }
+    replicas = sizes([found])
     return DirectoryRow(
         found.path,
         meaning_of(found.error) if found.error else "",
-        not full.isdisjoint(sizes),
-        len(sizes),
-        sum(sizes.values()),
+        not full.isdisjoint(replicas),
+        len(replicas),
+        sum(replicas.values()),
         *(None if each == _NOT_TOLD else each for each in (found.usable_bytes, found.total_bytes)),
     )
 
@@ -251,8 +332,14 @@ def topics(visit: Visit) -> Response:
     elif show == "not-preferred":
         wanted = {topic: view for topic, view in wanted.items() if view.not_preferred}
     messages = _messages(visit.site.observer.lags)
-    return visit.render(
+    found = [
+        _topic_row(state, topic, view, messages, visit.site.observer)
+        for topic, view in sorted(wanted.items())
+    ]
+    rows = table(visit, found, _TOPIC_COLUMNS)
+    return visit.answer(
         "topics.html",
+        {"topics": [_topic_data(row) for row in rows.rows], "total": len(state.topics)},
         internal=internal,
         kinds=list(_KINDS.items()),
         late={tp.topic for tp, held in visit.site.observer.held().items() if held.is_late},
@@ -261,16 +348,12 @@ def topics(visit: Visit) -> Response:
         show=show,
         show_messages=visit.site.config.show_messages,
         sort=arguments.get("sort", ""),
-        table=table(
-            visit,
-            [
-                _topic_row(state, topic, view, messages, visit.site.observer)
-                for topic, view in sorted(wanted.items())
-            ],
-            _TOPIC_COLUMNS,
-        ),
-        total=len(state.topics),
+        table=rows,
     )
+
+
+def _topic_data(row: TopicRow) -> dict[str, object]:
+    return {**fields(row, _TOPIC_COLUMNS), "is_deleting": row.view.is_deleting}
 
 
 def _messages(lags: Lags | None) -> dict[str, int]:
@@ -301,35 +384,61 @@ def _topic_row(
         round(100 * len(used) / max(len(live), 1)),
         round(100 * max(most - even, 0) / max(even, 1)),
         messages.get(topic),
+        observer.disks.topics.get(topic),
         observer.rates.get(topic),
     )
 
 
 def topic(visit: Visit, name: str) -> Response:
-    state, view, observer = state_of(visit), topic_of(visit, name), visit.site.observer
-    lags = observer.lags
-    logs = lags.logs if lags else {}
-    partitions, own = _exact(visit, name, view)
-    return visit.render(
+    state, observer = state_of(visit), visit.site.observer
+    view, own = _exact(visit, name, topic_of(visit, name))
+    logs = observer.lags.logs if observer.lags else {}
+    rows = [
+        _partition_row(TopicPartition(name, number), each, logs, observer.disks)
+        for number, each in view.partitions.items()
+    ]
+    row = _topic_row(state, name, view, _messages(observer.lags), observer)
+    data = {
+        "topic": _topic_data(row),
+        "partitions": [_log_data(each) for each in rows],
+        "settings": _settings(own),
+        "groups": _readers(observer.lags, name),
+    }
+    return visit.answer(
         "topic.html",
+        data,
         graph=shown.graph(observer.history.points(f"end/{name}"), f"Sum of the log ends of {name}"),
-        groups=_readers(lags, name),
         held=observer.held(),
         name=name,
-        partitions=[
-            (number, each, logs.get(TopicPartition(name, number), _UNKNOWN))
-            for number, each in partitions.items()
-        ],
         refresh=visit.refresh,
-        settings=_settings(own),
+        replicas=sum(len(each.replicas) for each in view.partitions.values()),
+        rows=rows,
+        size=row.size,
         state=state,
         view=view,
     )
 
 
-def _exact(
-    visit: Visit, topic: str, view: TopicView
-) -> tuple[Mapping[int, PartitionView], Mapping[str, str]]:
+def _partition_row(
+    tp: TopicPartition,
+    view: PartitionView,
+    logs: Mapping[TopicPartition, LogState],
+    disks: DiskUse,
+) -> PartitionRow:
+    largest = max(disks.replicas.get(tp, {}).values(), default=None)
+    return PartitionRow(tp, view, logs.get(tp, _UNKNOWN), largest)
+
+
+def _log_data(row: PartitionRow) -> dict[str, object]:
+    return {
+        **_partition_data(row.tp, row.view),
+        "first_offset": row.log.start,
+        "end": row.log.end,
+        "largest_replica_bytes": row.largest,
+    }
+
+
+def _exact(visit: Visit, topic: str, view: TopicView) -> tuple[TopicView, Mapping[str, str]]:
     """Partitions and settings of the topic as ZooKeeper has them now. While it does not answer,
     the partitions are those seen last and the settings are unknown: one wait is enough."""
     zk, partitions = visit.site.zk, view.partitions
@@ -344,23 +453,22 @@ def _exact(
                 for (number, each), now in zip(partitions.items(), states.values(), strict=True)
             }
     except ZkError:
-        return view.partitions, {}
-    return partitions, own
+        return view, {}
+    return view._replace(partitions=partitions), own
 
 
-def _settings(own: Mapping[str, str]) -> list[tuple[str, str | None, str]]:
-    """Each setting with the topic's own value and the built-in default."""
+def _settings(own: Mapping[str, str]) -> list[SettingRow]:
     defaults = {each.key: str(each.default) for each in LogConfig.settings().values()}
     keys = sorted({*defaults, *own})
-    return [(key, own.get(key), defaults.get(key, shown.NONE)) for key in keys]
+    return [SettingRow(key, own.get(key), defaults.get(key)) for key in keys]
 
 
-def _readers(lags: Lags | None, topic: str) -> list[tuple[str, str, int, int]]:
-    """Groups with offsets for a topic: name, status, lag, members."""
+def _readers(lags: Lags | None, topic: str) -> list[ReaderRow]:
+    """Groups with offsets for a topic."""
     found = []
     for group, lag in lags.groups.items() if lags else ():
         of_topic = [each for tp, each in lag.partitions.items() if tp.topic == topic]
         if of_topic:
             status = worst(each.status for each in of_topic)
-            found.append((group, status, sum(each.lag for each in of_topic), lag.members))
+            found.append(ReaderRow(group, status, sum(each.lag for each in of_topic), lag.members))
     return found

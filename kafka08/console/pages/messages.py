@@ -67,6 +67,7 @@ def messages(visit: Visit, name: str) -> Response:
         at=at,
         decoder=decoder,
         decoders=list(DECODERS),
+        deleted=kind == "offset" and bool(at) and whole(at, "offset") < look.start,
         has=has,
         kind=kind,
         kinds=list(_KINDS.items()),

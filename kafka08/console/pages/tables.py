@@ -14,14 +14,16 @@ _DOWN = "-"
 
 
 class Column(NamedTuple):
-    """``key`` gives what rows are sorted by; None is less than all else. A number is first sorted
-    from the largest down. ``hint``: what the title does not say."""
+    """``name``: of the column for programs, in ``?sort=`` and in JSON. ``key`` gives what rows are
+    sorted by; None is less than all else. A number is first sorted from the largest down.
+    ``hint``: what the title does not say. ``value`` gives what programs read, if not ``key``."""
 
     name: str
     title: str
     key: Callable[[Any], Any]
     is_number: bool = False
     hint: str = ""
+    value: Callable[[Any], object] | None = None
 
 
 class Head(NamedTuple):
@@ -55,6 +57,11 @@ def table(visit: Visit, rows: Iterable[T], columns: Sequence[Column]) -> Table[T
         key = column.key
         found.sort(key=lambda row: _rank(key(row)), reverse=asked != name)
     return Table([_head(visit, each, asked) for each in columns], found)
+
+
+def fields(row: object, columns: Iterable[Column]) -> dict[str, object]:
+    """A row for programs."""
+    return {each.name: (each.value or each.key)(row) for each in columns}
 
 
 def _rank(value: Any) -> tuple[bool, Any]:

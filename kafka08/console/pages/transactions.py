@@ -9,6 +9,7 @@ from werkzeug.wrappers import Response
 
 from kafka08.common import TopicPartition
 from kafka08.console.forms import FieldError
+from kafka08.console.shown import iso
 from kafka08.console.site import Visit
 from kafka08.console.transactions import Held, OpenTransaction, Transactions
 from kafka08.errors import AdminOperationError
@@ -41,13 +42,25 @@ def transactions(visit: Visit) -> Response:
     lags = visit.site.observer.lags
     rows = [_row(found, each) for each in found.open[:_SHOWN]] if found else []
     held = list(found.held.items()) if found else []
-    return visit.render(
+    more = max(len(found.open) - _SHOWN, 0) if found else 0
+    more_held = max(len(held) - _SHOWN, 0)
+    data = {
+        "is_served": found and found.served,
+        "open": [_open_data(each) for each in rows] if found else None,
+        "more_open": more,
+        "held": [_held_data(*each) for each in held[:_SHOWN]] if found else None,
+        "more_held": more_held,
+        "silent_brokers": found and found.silent,
+        "broker_errors": found and found.errors,
+    }
+    return visit.answer(
         "transactions.html",
+        data,
         found=found,
         held=held[:_SHOWN],
         leaders={tp: log.leader for tp, log in lags.logs.items()} if lags else {},
-        more=max(len(found.open) - _SHOWN, 0) if found else 0,
-        more_held=max(len(held) - _SHOWN, 0),
+        more=more,
+        more_held=more_held,
         refresh=max(visit.site.config.lag_interval_ms // 1000, 1),
         rows=rows,
         state=visit.site.observer.state,
@@ -65,6 +78,38 @@ def _row(found: Transactions, transaction: OpenTransaction) -> TransactionRow:
         max(len(partitions) - _SHOWN_PARTITIONS, 0),
         found.held_by(transaction),
     )
+
+
+def _open_data(row: TransactionRow) -> dict[str, object]:
+    found = row.transaction
+    return {
+        "transactional_id": found.id or None,
+        "state": found.state,
+        "is_late": found.is_late,
+        "started": iso(found.start_ms),
+        "timeout_ms": found.timeout_ms,
+        "messages_held": row.holds,
+        "partitions": [
+            {"topic": topic, "partition": number}
+            for topic, numbers in row.places.items()
+            for number in numbers
+        ],
+        "more_partitions": row.more,
+        "producer_id": found.producer_id,
+        "producer_epoch": found.epoch,
+        "coordinator": None if found.is_hanging else found.coordinator,
+    }
+
+
+def _held_data(tp: TopicPartition, held: Held) -> dict[str, object]:
+    return {
+        "topic": tp.topic,
+        "partition": tp.partition,
+        "last_stable_offset": held.stable,
+        "high_watermark": held.end,
+        "messages": held.messages,
+        "producer_id": held.holder and held.holder.producer_id,
+    }
 
 
 def abort_form(visit: Visit) -> Response:

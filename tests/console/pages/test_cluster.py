@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kafka08.common import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, TopicPartition
@@ -105,20 +107,30 @@ def test_one_broker_with_its_partitions() -> None:
     assert scene.get("/brokers/9").status_code == 404
 
 
+def directory(path: str, topic: str, size: int, total: int = -1, free: int = -1) -> LogDir:
+    """With partition 0 of a topic, of ``size`` bytes."""
+    topics = [LogDirTopic(topic, [LogDirPartition(0, size, 0, False)])]
+    return LogDir(0, path, topics, total, free)
+
+
+def answer_directories(scene: ConsoleScene, *directories: LogDir) -> None:
+    """To DescribeLogDirs of every broker."""
+    answer = DescribeLogDirsResponse(0, list(directories))
+    scene.cluster.script = lambda _, request: (
+        answer if isinstance(request, DescribeLogDirsRequest) else None
+    )
+
+
 def test_data_directories_of_a_broker_that_tells_them() -> None:
     scene = ConsoleScene()
     for topic in ("t", "u"):
         scene.topic(topic, [1])
+    failed = LogDir(56, "/data/b", [])
+    last = directory("/data/c", "u", 1024, 4 << 20, 512)
+    answer_directories(scene, directory("/data/a", "t", 2048), failed, last)
     scene.look()
-    good = LogDir(0, "/data/a", [LogDirTopic("t", [LogDirPartition(0, 2048, 0, False)])])
-    short = [LogDirTopic("u", [LogDirPartition(0, 1024, 0, False)])]
-    answer = DescribeLogDirsResponse(
-        0, [good, LogDir(56, "/data/b", []), LogDir(0, "/data/c", short, 4 << 20, 512)]
-    )
-    scene.cluster.script = lambda _, request: (
-        answer if isinstance(request, DescribeLogDirsRequest) else None
-    )
     page = scene.page("/brokers/1")
+    assert "On disk 3.0 KiB" in page
     assert "/data/a good 1 2.0 KiB -" in page
     assert "/data/b" in page
     assert "/data/c good 1 1.0 KiB 512 B of 4.0 MiB" in page
@@ -130,6 +142,36 @@ def test_data_directories_of_a_broker_that_tells_them() -> None:
     page = scene.page("/brokers/1")
     assert "/data/a good" in page and "/data/c full 1" in page
     assert "up controller disk full" in scene.page("/brokers")
+
+
+def test_a_broker_that_does_not_report_its_directories() -> None:
+    scene = ConsoleScene()
+    scene.look()
+    assert "This broker does not report its directories." in scene.page("/brokers/1")
+
+
+def test_sizes_on_disk() -> None:
+    """Broker 2 is of 0.8.2.2 and does not report any."""
+    scene = ConsoleScene()
+    scene.topic("a", [1, 2])
+    scene.topic("b", [1])
+    scene.topic("c", [2])
+    answer_directories(scene, directory("/a", "a", 1536), directory("/b", "b", 5 << 30))
+    scene.look()
+    assert len(scene.cluster.sent(DescribeLogDirsRequest)) == 1
+    exact = '<span title="5,368,709,120 bytes">5.0 GiB</span>'
+    topics = scene.get("/topics?sort=-size_bytes").text
+    assert exact in topics
+    assert re.findall(r'<td><a href="/topics/(\w)">', topics) == ["b", "a", "c"]
+    assert '<span title="5,368,710,656 bytes">5.0 GiB</span>' in scene.get("/brokers").text
+    page = scene.page("/topics/a")
+    assert "On disk, all replicas 1.5 KiB Largest replica 1.5 KiB" in page
+    assert "Replicas whose size is known 1 of 2" in page
+    page = scene.page("/topics/c")
+    assert "On disk, all replicas - Largest replica - Replicas whose size is known 0 of 1" in page
+    for path in ("/topics", "/topics/a", "/brokers", "/brokers/1"):
+        scene.get(path)
+    assert len(scene.cluster.sent(DescribeLogDirsRequest)) == 1  # pages ask no broker
 
 
 def test_topics_are_filtered_and_internal_ones_hidden() -> None:

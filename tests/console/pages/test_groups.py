@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote
 
 import pytest
@@ -80,3 +81,53 @@ def test_the_graph_grows_with_the_lag() -> None:
     page = scene.get("/group?name=g").text
     assert '<polyline points="0.0,' in page
     assert "Lag of g: 0 to 56" in page
+
+
+def first_unread(scene: ConsoleScene) -> tuple[str, str]:
+    """The link to it on the page of the group, and the messages that are there."""
+    found = re.search(r'href="(/topics/t/messages[^"]*)"', scene.get("/group?name=g").text)
+    assert found
+    link = found[1].replace("&amp;", "&")
+    return link, scene.page(link)
+
+
+def test_a_partition_leads_to_its_first_unread_message() -> None:
+    scene = scene_with_group()
+    assert "t 0 4 10 6 offset 4 over 0 s" in scene.page("/group?name=g")
+    link, page = first_unread(scene)
+    assert link == "/topics/t/messages?partition=0&from=offset&at=4"
+    assert "6 messages. The log has offsets 0 to 10; read 4 to 9" in page
+    assert "not in the log any more" not in page
+
+
+def test_unread_messages_that_are_deleted() -> None:
+    scene = ConsoleScene()
+    scene.topic("t", [1])
+    scene.cluster.starts[scene.first("t")] = 7
+    scene.produce("t", b"m", b"m")
+    scene.commit("g", "t", 4)
+    scene.look()
+    told = "offset 7 start of the log: 3 unread offsets below it are deleted"
+    assert told in scene.page("/group?name=g")
+    assert first_unread(scene)[0].endswith("&at=7")
+    scene.commit("g", "t", 7)
+    scene.look()
+    assert "deleted" not in scene.page("/group?name=g")
+
+
+@pytest.mark.parametrize("offset", [10, 40])
+def test_a_partition_without_unread_messages(offset: int) -> None:
+    scene = scene_with_group()
+    scene.commit("g", "t", offset)
+    scene.look()
+    assert "/topics/t/messages" not in scene.get("/group?name=g").text
+
+
+def test_unread_messages_have_no_link_where_contents_are_hidden() -> None:
+    scene = ConsoleScene(show_messages=False)
+    scene.topic("t", [1])
+    scene.produce("t", b"m")
+    scene.commit("g", "t", 0)
+    scene.look()
+    assert "offset 0" in scene.page("/group?name=g")
+    assert "/topics/t/messages" not in scene.get("/group?name=g").text

@@ -209,3 +209,14 @@ def test_a_long_value_opens_and_a_keyboard_reaches_it() -> None:
     page = scene_with(b'{"a": [1, 2]}', b"short").get(MESSAGES).text
     assert '<details><summary>{ &#34;a&#34;: [ 1, 2 ] }</summary><pre tabindex="0">' in page
     assert "<code>short</code>" in page
+
+
+def test_an_offset_that_the_log_has_no_more() -> None:
+    scene = ConsoleScene()
+    scene.topic("t", [1])
+    scene.cluster.starts[scene.first("t")] = 7
+    scene.produce("t", b"m")
+    scene.look()
+    told = "Offset 4 is not in the log any more: these begin at its start."
+    assert told in scene.page("/topics/t/messages?from=offset&at=4")
+    assert told not in scene.page("/topics/t/messages?from=offset&at=7")

@@ -77,3 +77,21 @@ def test_an_unknown_column() -> None:
     answer = scene_with_topics().get("/topics?sort=colour")
     assert answer.status_code == 400
     assert "is not one of name, partitions" in answer.text
+
+
+def test_a_row_of_a_topic_leads_to_its_messages() -> None:
+    page = scene_with_topics().get("/topics").text
+    assert '<a href="/topics/b/messages" aria-label="7 messages of b">7</a>' in page
+    scene = ConsoleScene(show_messages=False)
+    scene.topic("a", [1])
+    scene.look()
+    assert "/messages" not in scene.get("/topics").text
+
+
+def test_heads_stay_on_top_where_the_page_scrolls() -> None:
+    """A head sticks to the nearest box that scrolls, which must then be the page itself."""
+    sheet = scene_with_topics().get("/static/console.css").text
+    wide = sheet.partition("@media (min-width: 64rem) {")[2].partition("\n}")[0]
+    assert re.search(r"main \{[^}]*overflow-x: visible", wide)
+    head = re.search(r"thead th \{([^}]*)\}", wide)
+    assert head and "position: sticky" in head[1] and "background: var(--back)" in head[1]
