@@ -115,13 +115,10 @@ def number(
     compacted topic), InvalidTimestampError, UnsupportedForMessageFormatError (headers in a set that
     must be converted) and UnknownError (undecodable wrapper).
     """
+    plain = _plain_batch(config, buffer, base, rules)
+    if plain is not None:
+        return plain
     limit = config.max_message_bytes
-    if _takes_plain_batches(config, rules):
-        times, largest = (rules.oldest, rules.newest), limit - LOG_OVERHEAD
-        count = number_plain(buffer, base, rules.leader_epoch, largest, *times)
-        if count:
-            fields = count, len(buffer), base, base + count - 1, 1, NONE, BATCH
-            return Numbered(base, named(Appended, fields), buffer, movable=True)
     normalised = config.compressed_sets == "normalised"
     rebuilt: list[Rebuilt] | None = None
     if rebuild and not normalised and sets.begins_compressed(buffer):
@@ -159,10 +156,18 @@ def number(
     )
 
 
-def _takes_plain_batches(config: LogConfig, rules: Rules) -> bool:
-    """Whether batches are stored as they come, but for numbers."""
+def _plain_batch(config: LogConfig, buffer: memoryview, base: int, rules: Rules) -> Numbered | None:
+    """A set that is one right batch without a codec, where batches are stored as they come but for
+    their numbers; None for any other set, which does not change."""
     is_stored = config.message_format == rules.max_format == BATCH
-    return is_stored and rules.append_time is None and not config.compact
+    if not is_stored or rules.append_time is not None or config.compact:
+        return None
+    epoch, largest = rules.leader_epoch, config.max_message_bytes - LOG_OVERHEAD
+    count = number_plain(buffer, base, epoch, largest, rules.oldest, rules.newest)
+    if not count:
+        return None
+    fields = count, len(buffer), base, base + count - 1, 1, NONE, BATCH
+    return Numbered(base, named(Appended, fields), buffer, movable=True)
 
 
 def of_coordinator(buffer: memoryview, base: int, rules: Rules, config: LogConfig) -> Numbered:

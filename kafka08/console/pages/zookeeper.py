@@ -19,6 +19,7 @@ from zk.errors import NoAuthError, NoNodeError
 _SHOWN = 500
 _PERMISSIONS = {"create": 4, "delete": 8, "read": 1, "write": 2, "admin": 16}
 _HIDDEN = "hidden"
+_DIGITS = 20  # of longer names the value does not matter
 
 
 class Child(NamedTuple):
@@ -135,7 +136,8 @@ def _link(path: str) -> str:
 
 def _order(name: str) -> tuple[float, str]:
     """Numbers by their size, before other names."""
-    return int(name) if name.isdecimal() else math.inf, name
+    is_number = name.isdecimal() and len(name) < _DIGITS
+    return int(name) if is_number else math.inf, name
 
 
 def _stat_data(stat: Stat) -> dict[str, object]:
