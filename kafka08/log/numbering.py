@@ -222,7 +222,8 @@ def timed_rules(rules: Rules, config: LogConfig, now: int) -> Rules:
     if config.timestamp_limits is None:
         return rules
     before, after = config.timestamp_limits
-    return rules._replace(oldest=now - before, newest=now + after)
+    oldest, newest = max(now - before, ANY_TIME.oldest), min(now + after, ANY_TIME.newest)
+    return rules._replace(oldest=oldest, newest=newest)
 
 
 def moved(numbered: Numbered, base: int) -> Numbered:

@@ -328,8 +328,8 @@ MUTATIONS = {
     ),
     "producers-are-not-restored": Mutation(
         "kafka08.log.producers",
-        "            if base not in plain and (end is None or end > start):\n",
-        "            if base in plain:\n",
+        "            if base in plain:\n                segment",
+        "            if True:\n                segment",
     ),
     # The coordinator of transactions
     "end-answered-before-its-record-has-acks": Mutation(

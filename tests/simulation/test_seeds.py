@@ -25,10 +25,21 @@ FOUND = {
     "a marker in the place of messages of a compacted log": (421002000047, 4, plan.FAULTS),
     "a leader that did not know who had caught up": (26400000051, 2, 60),
 }
+# Of more than half a minute each on a machine of today.
+LONG = {
+    "no leader after a read that was behind",
+    "a gap after the lost end of a segment",
+    "a tail where the leader has cleaned",
+    "a closed segment of a broker that died at its disk",
+    "a marker in the place of messages of a compacted log",
+}
 
 
 @pytest.mark.sources  # compiled modules take other steps with a seed
-@pytest.mark.parametrize("found", FOUND)
+@pytest.mark.parametrize(
+    "found",
+    [pytest.param(each, marks=pytest.mark.slow if each in LONG else ()) for each in FOUND],
+)
 def test_a_seed_that_found_a_fault_finds_none(tmp_path: Path, found: str) -> None:
     seed, brokers, faults = FOUND[found]
     outcome = SimulatedRun(tmp_path, plan.draw(seed, brokers=brokers, faults=faults)).run()
