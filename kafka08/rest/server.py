@@ -36,6 +36,7 @@ from kafka08.rest.producing import Producing, SharedProducer
 from kafka08.rest.readers import Connecting, OffsetReader
 from kafka08.rest.topics import Topics
 from kafka08.rest.v3.admin import AdminV3
+from kafka08.rest.v3.broker_configs import BrokerConfigsV3
 from kafka08.rest.v3.groups import GroupsV3
 from kafka08.rest.v3.records import RecordsV3
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
@@ -78,7 +79,14 @@ class RestParts:
         make: ClientMakers = _CLIENTS,
     ) -> None:
         config = RestConfig.from_properties(given)
-        self.cluster = Cluster(config, zk, clients, open_consumer=make.simple, protocol=protocol)
+        self.cluster = Cluster(
+            config,
+            zk,
+            clients,
+            open_consumer=make.simple,
+            channel=make.channel,
+            protocol=protocol,
+        )
         self.producer = SharedProducer(
             producer_properties(given), self.cluster.brokers, clients, make=make.producer
         )
@@ -105,6 +113,7 @@ class RestParts:
                 *consumers.routes(),
                 *ConsumersV2(consumers, runtime, make.channel).routes(),
                 *admin_v3.routes(),
+                *BrokerConfigsV3(self.cluster, admin_v3).routes(),
                 *GroupsV3(self.cluster, self.groups, admin_v3).routes(),
                 *RecordsV3(config, self.producer, admin_v3).routes(),
                 meters.route(),
