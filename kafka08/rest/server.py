@@ -35,6 +35,7 @@ from kafka08.rest.meters import RequestMeters
 from kafka08.rest.producing import Producing, SharedProducer
 from kafka08.rest.readers import Connecting, OffsetReader
 from kafka08.rest.topics import Topics
+from kafka08.rest.v3.acls import AclsV3
 from kafka08.rest.v3.admin import AdminV3
 from kafka08.rest.v3.broker_configs import BrokerConfigsV3
 from kafka08.rest.v3.groups import GroupsV3
@@ -114,6 +115,7 @@ class RestParts:
                 *ConsumersV2(consumers, runtime, make.channel).routes(),
                 *admin_v3.routes(),
                 *BrokerConfigsV3(self.cluster, admin_v3).routes(),
+                *AclsV3(self.cluster, admin_v3).routes(),
                 *GroupsV3(self.cluster, self.groups, admin_v3).routes(),
                 *RecordsV3(config, self.producer, admin_v3).routes(),
                 meters.route(),

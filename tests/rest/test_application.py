@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from werkzeug.test import Client
 
 from kafka08.protocol import admin_schemas
+from kafka08.protocol.acl_schemas import DescribeAclsRequest, DescribeAclsResponse
 from kafka08.rest.application import Application
 from kafka08.rest.calls import Call, RestAnswer, Route
 from kafka08.rest.config import RestConfig
@@ -204,7 +205,9 @@ def test_a_read_only_proxy_refuses_every_change() -> None:
 
 
 def administered(port: int, request: Any) -> Any:
-    """The answers of a broker with one setting."""
+    """The answers of a broker with an authorizer, no access rules and one setting."""
+    if isinstance(request, DescribeAclsRequest):
+        return DescribeAclsResponse(0, 0, None, [])
     if isinstance(request, admin_schemas.DescribeConfigsRequest):
         entry = admin_schemas.ConfigEntry("retention.ms", "1", True)
         found = [

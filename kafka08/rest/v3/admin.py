@@ -64,8 +64,9 @@ class Links:
         }
         return {"kind": kind, "metadata": metadata, "cluster_id": self.cluster_id, **values}
 
-    def collection(self, kind: str, entries: Iterable[Row]) -> RestAnswer:
-        metadata = {"self": self.own, "next": None}
+    def collection(self, kind: str, entries: Iterable[Row], own: str = "") -> RestAnswer:
+        """``own``: the URL of the collection if it has a query."""
+        metadata = {"self": own or self.own, "next": None}
         return RestAnswer({"kind": kind, "metadata": metadata, "data": list(entries)})
 
 
@@ -158,6 +159,7 @@ class AdminV3:
         node = admin.read_node(self._cluster.zk, znodes.CONTROLLER, znodes.decode_controller)
         values = {
             "controller": None if node is None else links.related("brokers", node.broker_id),
+            "acls": links.related("acls"),
             "brokers": links.related("brokers"),
             "broker_configs": links.related("broker-configs"),
             "topics": links.related("topics"),
