@@ -32,6 +32,7 @@ from kafka08.rest.consumers import Consumers
 from kafka08.rest.consumers_v2 import ConsumersV2
 from kafka08.rest.instances import Instances
 from kafka08.rest.meters import RequestMeters
+from kafka08.rest.openapi.document import OpenApi
 from kafka08.rest.producing import Producing, SharedProducer
 from kafka08.rest.readers import Connecting, OffsetReader
 from kafka08.rest.topics import Topics
@@ -108,7 +109,7 @@ class RestParts:
         chroot = config.zookeeper_connect.partition("/")[2]
         admin_v3 = AdminV3(self.cluster, own_id=config.cluster_id, chroot=chroot)
         meters = RequestMeters(self.instances.__len__)
-        self.application = Application(
+        self.description = OpenApi(
             [
                 *Topics(config, self.cluster, self.producer, offsets).routes(),
                 *consumers.routes(),
@@ -120,11 +121,10 @@ class RestParts:
                 *RecordsV3(config, self.producer, admin_v3).routes(),
                 meters.route(),
             ],
-            config,
-            users,
-            runtime.clock,
-            meters,
+            has_login=users is not None,
         )
+        routes = self.description.routes
+        self.application = Application(routes, config, users, runtime.clock, meters)
 
 
 class RestProxy:
