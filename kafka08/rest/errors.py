@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import partial
 
@@ -84,6 +85,11 @@ def config_out_of_bounds(reason: str) -> RestError:
 def plain(status: int, reason: str) -> RestError:
     """An error without a code of its own."""
     return RestError(status, status, reason)
+
+
+def refusal(status: int, reason: str) -> tuple[str, bytes]:
+    """The type and the body of an answer to a request that the server refuses by itself."""
+    return "application/json", json.dumps(plain(status, reason).body).encode()
 
 
 def kafka_error(error: BaseException) -> RestError:

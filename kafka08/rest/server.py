@@ -30,6 +30,7 @@ from kafka08.rest.config import (
 )
 from kafka08.rest.consumers import Consumers
 from kafka08.rest.consumers_v2 import ConsumersV2
+from kafka08.rest.errors import refusal
 from kafka08.rest.instances import Instances
 from kafka08.rest.meters import RequestMeters
 from kafka08.rest.openapi.document import OpenApi
@@ -127,6 +128,26 @@ class RestParts:
         self.application = Application(routes, config, users, runtime.clock, meters)
 
 
+def http_server(config: RestConfig, listener: RestListener, application: Application) -> HttpServer:
+    """The server of one listener, with the bounds of the settings. Raises KafkaError."""
+    names = [each.host for each in config.parsed_listeners()] + [config.host_name]
+    return HttpServer(
+        listener.host,
+        listener.port,
+        application,
+        name=_NAME,
+        bounds=Bounds(
+            config.connections_max,
+            config.request_deadline_ms,
+            config.request_max_bytes,
+            config.requests_max_bytes,
+        ),
+        allowed_hosts=[*config.allowed_hosts, *filter(None, names)],
+        tls=Tls(config, server_context) if listener.scheme == "https" else None,
+        refusal=refusal,
+    )
+
+
 class RestProxy:
     """One proxy. ``given``: all settings of the file. ``start`` raises KafkaError with nothing left
     running."""
@@ -179,27 +200,12 @@ class RestProxy:
         scheduler.every("rest-idle-instances", _IDLE_CHECK_MS, parts.instances.end_idle)
         self._stops.append(scheduler.stop)
         for listener in config.parsed_listeners():
-            server = self._server(listener, parts.application)
+            server = http_server(config, listener, parts.application)
             self._servers.append(server)
             self._stops.append(partial(server.stop, config.shutdown_graceful_ms))
             server.start()
         # Reads end at once, so that their connections can.
         self._stops.append(parts.instances.stop_reads)
-
-    def _server(self, listener: RestListener, application: Application) -> HttpServer:
-        config = self.config
-        names = [each.host for each in config.parsed_listeners()] + [config.host_name]
-        return HttpServer(
-            listener.host,
-            listener.port,
-            application,
-            name=_NAME,
-            bounds=Bounds(
-                config.connections_max, config.request_deadline_ms, config.request_max_bytes
-            ),
-            allowed_hosts=[*config.allowed_hosts, *filter(None, names)],
-            tls=Tls(config, server_context) if listener.scheme == "https" else None,
-        )
 
     @property
     def ports(self) -> list[int]:

@@ -109,7 +109,7 @@ def _responses(route: Route, operation: ApiOperation, has_login: bool) -> Iterat
 
 
 def _errors(route: Route, operation: ApiOperation, has_login: bool) -> set[int]:
-    """The statuses of errors, beside those that the server gives before it looks for a route."""
+    """The statuses of errors, beside those of heads that the server refuses by itself."""
     found = {403, 500, *operation.statuses}
     if has_login:
         found.add(401)
@@ -118,7 +118,7 @@ def _errors(route: Route, operation: ApiOperation, has_login: bool) -> set[int]:
     if route.versions:
         found.add(406)
     if route.method in _WITH_BODY or operation.body is not None:
-        found |= {400, 413, 415, 422}
+        found |= {400, 408, 413, 415, 422, 503}
     # Brokers may refuse what v3 asks them to do.
     if operation.query or route.versions == (3,):
         found.add(400)
