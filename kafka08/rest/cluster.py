@@ -162,12 +162,14 @@ class Cluster:
 
     def admin(self) -> AdminClient:
         """A client for one request of administration. Raises NoBrokerError."""
+        brokers = self.brokers()
         return AdminClient(
-            listeners_of(self.brokers(), self._protocol),
+            listeners_of(brokers, self._protocol),
             client_id=CLIENT_ID,
             timeout_ms=_ADMIN_TIMEOUT_MS,
             runtime=self._runtime,
             channel=self._channel,
+            brokers={each.id: (each.host, each.port) for each in brokers if each.host},
         )
 
     def end_offsets(self, tp: TopicPartition) -> tuple[int, int]:

@@ -142,6 +142,11 @@ def test_a_broker_is_asked_for_its_own_settings(cluster: FakeCluster) -> None:
             admin.settings(a.BROKER_RESOURCE, "0")
         with pytest.raises(NoBrokerError, match="id 7"):
             admin.settings(a.BROKER_RESOURCE, "7")
+    asked_for = len(cluster.sent(schemas.MetadataRequest))
+    known = {1: ("b1", 9091)}
+    with AdminClient([], runtime=FakeRuntime(), channel=cluster.channel, brokers=known) as admin:
+        assert admin.settings(a.BROKER_RESOURCE, "1") == [entry]
+    assert len(cluster.sent(schemas.MetadataRequest)) == asked_for
     [asked] = cluster.sent(a.IncrementalAlterConfigsRequest)
     assert asked.validate_only
     assert asked.resources[0].configs == [a.ConfigChange("x", a.DELETE_CONFIG, None)]
