@@ -35,24 +35,35 @@ def describe(
 
 def create(admin: AdminClient, resource: Resource, acls: Iterable[Acl]) -> None:
     """Rules before one that is refused may have been added."""
+    create_all(admin, [(resource, acl) for acl in acls])
+
+
+def create_all(admin: AdminClient, bindings: Iterable[tuple[Resource, Acl]]) -> None:
+    """The same for rules of several resources. Others than one that is refused may have been
+    added."""
     creations = [
         a.NewAcl(
             resource.type, resource.name,
             acl.principal, acl.host, acl.operation, acl.permission, resource.pattern,
         )
-        for acl in acls
+        for resource, acl in bindings
     ]  # fmt: skip
     for result in admin.call(a.CreateAclsRequest(creations)).results:
         _check(*result)
 
 
-def delete(admin: AdminClient, filters: Sequence[tuple[ResourceFilter, RuleFilter]]) -> None:
-    """Delete the rules that one of the filters takes, if there are any."""
+def delete(
+    admin: AdminClient, filters: Sequence[tuple[ResourceFilter, RuleFilter]]
+) -> list[tuple[Resource, Acl]]:
+    """Delete the rules that one of the filters takes, if there are any; those that were."""
     asked = [a.AclFilter(*_wire(*each)) for each in filters]
+    gone: list[tuple[Resource, Acl]] = []
     for result in admin.call(a.DeleteAclsRequest(asked)).results:
         _check(result.error, result.message)
         for acl in result.acls:
             _check(acl.error, acl.message)
+            gone.append((_resource(acl), _acl(acl)))
+    return gone
 
 
 def _wire(
@@ -71,17 +82,30 @@ def _wire(
 
 
 def _read(found: a.DescribedAcls) -> tuple[Resource, list[Acl]]:
+    """Raises ProtocolError, as below."""
+    return _resource(found), [_acl(each) for each in found.acls]
+
+
+def _resource(found: a.DescribedAcls | a.DeletedAcl) -> Resource:
     """Raises ProtocolError for numbers that are not known here."""
     try:
-        resource = Resource(
-            ResourceType(found.resource_type), found.resource_name, PatternType(found.pattern)
-        )
-        return resource, [
-            Acl(each.principal, Permission(each.permission), Operation(each.operation), each.host)
-            for each in found.acls
-        ]
+        kind, pattern = ResourceType(found.resource_type), PatternType(found.pattern)
     except ValueError as error:
-        raise ProtocolError(f"The broker has access rules of a later release: {error}") from None
+        raise _later_release(error) from None
+    return Resource(kind, found.resource_name, pattern)
+
+
+def _acl(found: a.DescribedAcl | a.DeletedAcl) -> Acl:
+    """Raises ProtocolError for numbers that are not known here."""
+    try:
+        permission, operation = Permission(found.permission), Operation(found.operation)
+    except ValueError as error:
+        raise _later_release(error) from None
+    return Acl(found.principal, permission, operation, found.host)
+
+
+def _later_release(error: ValueError) -> ProtocolError:
+    return ProtocolError(f"The broker has access rules of a later release: {error}")
 
 
 def _check(code: int, message: str | None) -> None:

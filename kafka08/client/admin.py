@@ -53,8 +53,9 @@ class AdminClient(Closing):
     """Administers the cluster of ``bootstrap``.
 
     ``timeout_ms`` bounds what the cluster may take for one request. ``channel`` makes
-    connections, with Channel's signature. Every call may raise OSError, NoBrokerError or
-    ProtocolError. One task at a time.
+    connections, with Channel's signature. ``brokers``: the addresses by id where they are known;
+    brokers of 0.8.2.2 name none before there is a topic. Every call may raise OSError,
+    NoBrokerError or ProtocolError. One task at a time.
     """
 
     def __init__(
@@ -65,8 +66,10 @@ class AdminClient(Closing):
         timeout_ms: int = 30000,
         runtime: Runtime | None = None,
         channel: Connect = Channel,
+        brokers: Mapping[int, Endpoint] | None = None,
     ) -> None:
         self._bootstrap = list(bootstrap)
+        self._brokers = brokers
         self._timeout_ms = timeout_ms
         self._runtime = runtime or ThreadRuntime()
         self._channel = partial(
@@ -192,9 +195,16 @@ class AdminClient(Closing):
         entries: list[admin_schemas.ConfigEntry] = found.entries
         return entries
 
-    def change_settings(self, kind: int, name: str, changes: Mapping[str, str | None]) -> None:
+    def change_settings(
+        self,
+        kind: int,
+        name: str,
+        changes: Mapping[str, str | None],
+        *,
+        validate_only: bool = False,
+    ) -> None:
         """Set some settings of a topic, or of a broker, which is asked itself, and remove those
-        that are None here.
+        that are None here; or check only whether that could be done.
 
         Raises RemoteError, AdminNotServedError; NoBrokerError if there is no such broker."""
         listed = [
@@ -206,7 +216,7 @@ class AdminClient(Closing):
             for key, value in changes.items()
         ]
         changed = [admin_schemas.ChangedResource(kind, name, listed)]
-        request = admin_schemas.IncrementalAlterConfigsRequest(changed, False)
+        request = admin_schemas.IncrementalAlterConfigsRequest(changed, validate_only)
         broker = name if kind == admin_schemas.BROKER_RESOURCE and name else None
         found = self.call(request, broker).resources
         _raise_any((entry.error, entry.message, entry.resource_name) for entry in found)
@@ -223,16 +233,20 @@ class AdminClient(Closing):
             return self._serving.call(request)
         except ConnectionResetError:
             # The broker has just answered another one.
-            raise AdminNotServedError(
-                f"{self._serving.host}:{self._serving.port} closed the connection over a request "
-                "of later releases, as a broker with api.versions.enable=false does"
-            ) from None
+            raise _not_served(f"{self._serving.host}:{self._serving.port}") from None
 
     def _call_broker(self, request: object, broker_id: str) -> Response:
-        for each in self.metadata().brokers:
-            if str(each.node_id) == broker_id:
-                with contextlib.closing(self._channel(each.host, each.port)) as channel:
-                    return channel.call(request)
+        brokers = self._brokers
+        if brokers is None:
+            brokers = {each.node_id: (each.host, each.port) for each in self.metadata().brokers}
+        for number, (host, port) in brokers.items():
+            if str(number) == broker_id:
+                with contextlib.closing(self._channel(host, port)) as channel:
+                    channel.connect()
+                    try:
+                        return channel.call(request)
+                    except ConnectionResetError:
+                        raise _not_served(f"{host}:{port}") from None
         raise NoBrokerError(f"There is no broker with the id {broker_id}")
 
     def _find_serving(self) -> BrokerConnection:
@@ -262,6 +276,13 @@ class AdminClient(Closing):
             f"{', '.join(closed)}: closed the connection over an administrative request, "
             "as Kafka 0.8.2.2 does"
         )
+
+
+def _not_served(address: str) -> AdminNotServedError:
+    return AdminNotServedError(
+        f"{address} closed the connection over a request of later releases, as a broker with "
+        "api.versions.enable=false does"
+    )
 
 
 def check(code: int, message: str | None) -> None:

@@ -1,9 +1,9 @@
 """Serves a WSGI application over HTTP/1.1 on one listener, with bounds on what clients may take.
 
 ``h11`` parses requests and frames answers. A request must be there as a whole, with its body,
-within the deadline; every 64 KiB of an answer must be taken within it; connections, headers and
-bodies are bounded; ``Host`` must be a known name, as pages of other sites could reach a loopback
-listener by a name of theirs (DNS rebinding).
+within the deadline, or it is answered with 408; every 64 KiB of an answer must be taken within it;
+connections, headers and bodies are bounded; ``Host`` must be a known name, as pages of other sites
+could reach a loopback listener by a name of theirs (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -49,7 +49,16 @@ _DATE = "%a, %d %b %Y %H:%M:%S GMT"
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 _LENGTHS = (b"content-length", b"transfer-encoding")
 _BAD, _TOO_LARGE = "400 Bad Request", "413 Content Too Large"
+_TOO_SLOW, _FULL = "408 Request Timeout", "503 Service Unavailable"
 _OTHER_VERSION = "505 HTTP Version Not Supported"
+
+
+Refusal = Callable[[int, str], tuple[str, bytes]]
+"""The type and the body of an answer without the application, of its status and reason."""
+
+
+def plain_text(status: int, reason: str) -> tuple[str, bytes]:
+    return "text/plain", f"{reason}\n".encode()
 
 
 class _RefusedError(ValueError):
@@ -104,21 +113,41 @@ def _is_address(name: str) -> bool:
 class Bounds(NamedTuple):
     """Limits of what clients may take. ``connections``: this many at once; others wait to be
     accepted. ``deadline_ms``: see the module's docstring; it also ends connections that wait for
-    their next request. ``body_bytes``: larger bodies are refused with 413."""
+    their next request. ``body_bytes``: larger bodies are refused with 413. ``bodies_bytes``: this
+    many of all bodies at once, if it is given; others are refused with 503."""
 
     connections: int = 50
     deadline_ms: int = 10_000
     body_bytes: int = 0
+    bodies_bytes: int | None = None
 
 
 DEFAULT_BOUNDS = Bounds()
+
+
+class _Bodies:
+    """The bytes of the bodies that all connections hold, of which there may be ``limit``."""
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        self._now = 0
+
+    def take(self, count: int) -> None:
+        """Raises _RefusedError."""
+        if self._limit is not None and self._now + count > self._limit:
+            raise _RefusedError(_FULL, f"all bodies together may have {self._limit} bytes now")
+        self._now += count
+
+    def give_back(self, count: int) -> None:
+        self._now -= count
 
 
 class HttpServer:
     """One listener. Raises KafkaError if the port cannot be bound; serves from ``start`` on.
 
     ``allowed_hosts``: names to accept in ``Host`` beside ``host`` and the loopback's, ``*`` for
-    all. The application may take any time. ``name`` is for the log.
+    all. The application may take any time. ``name`` is for the log. ``refusal`` makes the answers
+    to requests that are refused before the application is called.
     """
 
     def __init__(
@@ -131,6 +160,7 @@ class HttpServer:
         bounds: Bounds = DEFAULT_BOUNDS,
         allowed_hosts: Collection[str] = (),
         tls: Tls | None = None,
+        refusal: Refusal = plain_text,
     ) -> None:
         self._name = name
         self._host = host
@@ -141,7 +171,9 @@ class HttpServer:
         self._deadline = bounds.deadline_ms / 1000
         self._hosts = Hosts([host, *allowed_hosts])
         self._body_bytes = bounds.body_bytes
+        self._bodies = _Bodies(bounds.bodies_bytes)
         self._tls = tls
+        self._refusal = refusal
         self._environ = _server_environ("http" if tls is None else "https", address, self.port)
         self._idle: set[gevent.Greenlet] = set()  # the greenlets that wait for a request
         pool = gevent.pool.Pool(bounds.connections)
@@ -167,9 +199,9 @@ class HttpServer:
                 with gevent.Timeout(self._deadline, TimeoutError("no handshake in time")):
                     context = self._tls.context
                     sock = gevent.ssl.SSLSocket(sock=sock, server_side=True, _context=context)
-            exchange = _Exchange(sock, b"")
+            exchange = _Exchange(sock, b"", self._refusal)
             while self._serve_request(exchange, address) and not self._server.closed:
-                exchange = _Exchange(sock, exchange.rest)
+                exchange = _Exchange(sock, exchange.rest, self._refusal)
         except OSError as error:
             logger.debug("Connection to %s ended: %s", address, error)
         finally:
@@ -178,22 +210,37 @@ class HttpServer:
     def _serve_request(self, exchange: _Exchange, address: Address) -> bool:
         """Whether the connection is to be kept. Raises OSError."""
         try:
+            environ = self._read(exchange, address)
+            return environ is not None and exchange.answer(self._application, environ)
+        finally:
+            self._bodies.give_back(exchange.body_bytes)
+
+    def _read(self, exchange: _Exchange, address: Address) -> Environ | None:
+        """The next request; None without one, and for one that was refused. Raises OSError."""
+        try:
             with gevent.Timeout(self._deadline, TimeoutError("no whole request in time")):
                 request = self._read_head(exchange)
                 if request is None:
-                    return False
-                body = exchange.read_body(self._body_bytes)
+                    return None
+                body = exchange.read_body(self._body_bytes, self._bodies)
         except (_RefusedError, h11.RemoteProtocolError) as error:
             logger.debug("Bad request from %s: %s", address, error)
             exchange.refuse(error)
-            return False
-        environ = {
+            return None
+        except TimeoutError as error:
+            if not exchange.is_begun:
+                raise
+            logger.debug("Slow request from %s: %s", address, error)
+            exchange.refuse(
+                _RefusedError(_TOO_SLOW, "the request was not there as a whole in time")
+            )
+            return None
+        return {
             **self._environ,
             "REMOTE_ADDR": str(address[0]),
             "REMOTE_PORT": str(address[1]),
             **_request_environ(request, body),
         }
-        return exchange.answer(self._application, environ)
 
     def _read_head(self, exchange: _Exchange) -> h11.Request | None:
         task = gevent.getcurrent()
@@ -264,15 +311,23 @@ def _request_environ(request: h11.Request, body: bytes) -> Environ:
 
 class _Exchange:
     """One request on a connection, and its answer. ``received``: bytes that came with the request
-    before; ``rest``: those that have come with this one."""
+    before; ``rest``: those that have come with this one. ``body_bytes``: those of the body that
+    were taken from the server's."""
 
-    def __init__(self, sock: socket.socket, received: bytes) -> None:
+    def __init__(self, sock: socket.socket, received: bytes, refusal: Refusal) -> None:
         self._sock = sock
         self._received = bytearray(received)
+        self._refusal = refusal
         self._http = h11.Connection(h11.SERVER)
         self._request: h11.Request | None = None
         self._answer: tuple[str, list[tuple[str, str]]] | None = None  # status and headers
         self._began = False
+        self.body_bytes = 0
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether any of the request has come."""
+        return bool(self._received)
 
     @property
     def rest(self) -> bytes:
@@ -300,8 +355,9 @@ class _Exchange:
         self._request = request
         return request
 
-    def read_body(self, limit: int) -> bytes:
-        """Raises RemoteProtocolError, OSError, and _RefusedError if it has more than ``limit``."""
+    def read_body(self, limit: int, bodies: _Bodies) -> bytes:
+        """Raises RemoteProtocolError, OSError, and _RefusedError if it has more than ``limit``, or
+        all ``bodies`` have too many."""
         assert self._request is not None
         lengths = [int(value) for name, value in self._request.headers if name == _LENGTHS[0]]
         body = bytearray()
@@ -315,6 +371,8 @@ class _Exchange:
                     self._send(leave)
                 self._http.receive_data(self._sock.recv(_PIECE_BYTES))
             elif isinstance(event, h11.Data):
+                bodies.take(len(event.data))
+                self.body_bytes += len(event.data)
                 body += event.data
             else:
                 return bytes(body)
@@ -334,7 +392,7 @@ class _Exchange:
                 where = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"
                 logger.exception("Error while answering %s", where)
             if not self._began:
-                self._end("500 Internal Server Error", b"Internal Server Error")
+                self._end("500 Internal Server Error", "text/plain", b"Internal Server Error")
             return False
         return self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
 
@@ -393,16 +451,16 @@ class _Exchange:
             status, reason = "501 Not Implemented", "the only transfer encoding is chunked"
         else:
             status, reason = _BAD, "bad"
-        self._end(status, f"{reason}\n".encode())
+        self._end(status, *self._refusal(int(status.split()[0]), reason))
         self._sock.shutdown(stdlib_socket.SHUT_WR)
         # Closing with bytes that were not read would have the client lose the answer.
         with gevent.Timeout(_LINGER_SECONDS, False):
             while self._sock.recv(_PIECE_BYTES):
                 pass
 
-    def _end(self, status: str, body: bytes) -> None:
+    def _end(self, status: str, media: str, body: bytes) -> None:
         """The whole answer, after which the connection is closed."""
-        head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: text/plain\r\n"
+        head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: {media}\r\n"
         self._send_bytes(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
 
 

@@ -217,6 +217,12 @@ def _without_type(status: int) -> Response:
 
 
 def _response(answer: RestAnswer, media: str) -> Response:
+    response = _shown(answer, media)
+    response.headers.update(answer.headers)
+    return response
+
+
+def _shown(answer: RestAnswer, media: str) -> Response:
     if answer.body is None:
         return _without_type(answer.status)
     if isinstance(answer.body, bytes):

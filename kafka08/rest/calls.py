@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from werkzeug.wrappers import Request
@@ -145,11 +146,12 @@ class Fields:
 
 class RestAnswer(NamedTuple):
     """``body`` is sent as JSON, bytes as they are; without one there is no content. ``media``
-    replaces the type that was negotiated."""
+    replaces the type that was negotiated. ``headers``: further ones."""
 
     body: object = None
     status: int = 200
     media: str = ""
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Brokers, topics and leaders, read in ZooKeeper, and offsets, asked from leaders."""
+"""Brokers, topics and leaders, read in ZooKeeper, offsets, asked from leaders, and clients of
+brokers."""
 
 from __future__ import annotations
 
@@ -8,9 +9,12 @@ from typing import TypedDict
 
 from kafka08 import admin
 from kafka08.client import log_offsets
+from kafka08.client.admin import AdminClient
+from kafka08.client.cluster import listeners_of
 from kafka08.client.routing import Answers, ask_leaders, by_leader
 from kafka08.common import PLAINTEXT, Broker, TopicPartition
 from kafka08.consumer.simple import SimpleConsumer
+from kafka08.network.channel import Channel, Connect
 from kafka08.rest.calls import Row
 from kafka08.rest.config import RestConfig
 from kafka08.rest.errors import (
@@ -25,6 +29,7 @@ from zk.client import ZkClient
 
 CLIENT_ID = "kafka-rest"
 NO_LEADER = -1
+_ADMIN_TIMEOUT_MS = 10_000
 Opener = Callable[..., SimpleConsumer]
 
 
@@ -44,7 +49,8 @@ class ShownPartition(TypedDict):
 
 class Cluster:
     """Reads ``zk`` at each call. ``open_consumer`` makes connections to leaders, of which the pool
-    of ``config`` has some. ``protocol``: that of the brokers' listeners to connect to."""
+    of ``config`` has some, ``channel`` those of administration. ``protocol``: that of the brokers'
+    listeners to connect to."""
 
     def __init__(
         self,
@@ -53,12 +59,14 @@ class Cluster:
         runtime: Runtime,
         *,
         open_consumer: Opener = SimpleConsumer,
+        channel: Connect = Channel,
         protocol: str = PLAINTEXT,
     ) -> None:
         self.zk = zk
         self._runtime = runtime
         self._patience_s = config.simpleconsumer_pool_timeout_ms / 1000
         self._open = open_consumer
+        self._channel = channel
         self._protocol = protocol.upper()
         self._free: Queue[bool] = runtime.queue()
         for _ in range(config.simpleconsumer_pool_size_max):
@@ -151,6 +159,18 @@ class Cluster:
                 yield consumer
         finally:
             self._free.put(True)
+
+    def admin(self) -> AdminClient:
+        """A client for one request of administration. Raises NoBrokerError."""
+        brokers = self.brokers()
+        return AdminClient(
+            listeners_of(brokers, self._protocol),
+            client_id=CLIENT_ID,
+            timeout_ms=_ADMIN_TIMEOUT_MS,
+            runtime=self._runtime,
+            channel=self._channel,
+            brokers={each.id: (each.host, each.port) for each in brokers if each.host},
+        )
 
     def end_offsets(self, tp: TopicPartition) -> tuple[int, int]:
         """The first offset and the log's end. Raises RestError and the errors of the leader."""

@@ -73,6 +73,9 @@ class RestConfig(SslSettings, ZooKeeperSecurity):
     simpleconsumer_pool_size_max: int = dotted(25, low=1, doc="reads by offset at a time")
     simpleconsumer_pool_timeout_ms: int = dotted(1000, low=0, doc="wait for one of them")
     request_max_bytes: int = dotted(4 << 20, low=1 << 10, doc="bytes of a body; others: 413")
+    requests_max_bytes: int = dotted(
+        256 << 20, LONG, low=1 << 10, doc="bytes of all bodies at a time; others: 503"
+    )
     connections_max: int = dotted(1000, low=1, doc="connections at a time")
     request_deadline_ms: int = dotted(10000, low=1, doc="time to send a whole request")
     shutdown_graceful_ms: int = dotted(1000, low=0, doc="how long the end may take")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import partial
 
-from kafka08.errors import KafkaError
+from kafka08.client.admin import AdminNotServedError, RemoteError
+from kafka08.errors import KafkaError, LaterCode, UnknownError, for_code
 from zk.errors import ZkError
 
 
@@ -29,6 +31,13 @@ class RestError(Exception):
 
 KAFKA_ERROR = 50002
 RETRIABLE_KAFKA_ERROR = 50003
+BAD_REQUEST = 40002
+_FORBIDDEN = 40301
+_AUTHORIZATION_CODES = (
+    LaterCode.TOPIC_AUTHORIZATION_FAILED,
+    LaterCode.GROUP_AUTHORIZATION_FAILED,
+    LaterCode.CLUSTER_AUTHORIZATION_FAILED,
+)
 
 
 topic_not_found = partial(RestError, 404, 40401, "Topic not found.")
@@ -78,16 +87,37 @@ def plain(status: int, reason: str) -> RestError:
     return RestError(status, status, reason)
 
 
+def refusal(status: int, reason: str) -> tuple[str, bytes]:
+    """The type and the body of an answer to a request that the server refuses by itself."""
+    return "application/json", json.dumps(plain(status, reason).body).encode()
+
+
 def kafka_error(error: BaseException) -> RestError:
     """The answer to an error of ZooKeeper, of a broker or of a connection to one."""
     if isinstance(error, ZkError):
         return RestError(500, 50001, f"Zookeeper error: {error}")
+    if isinstance(error, AdminNotServedError):
+        return RestError(400, BAD_REQUEST, str(error))
+    if isinstance(error, RemoteError):
+        return _remote_error(error)
     code = code_of(error)
     kind = "Retriable Kafka error" if code == RETRIABLE_KAFKA_ERROR else "Kafka error"
     return RestError(500, code, f"{kind}: {error}")
 
 
+def _remote_error(error: RemoteError) -> RestError:
+    """A refusal by a broker: of what the proxy may not do, of what was asked for, or a fault."""
+    code = error.wire_code
+    if code in _AUTHORIZATION_CODES:
+        return RestError(403, _FORBIDDEN, str(error))
+    if for_code(code).retriable:
+        return RestError(500, RETRIABLE_KAFKA_ERROR, f"Retriable Kafka error: {error}")
+    if code == UnknownError.code:
+        return RestError(500, KAFKA_ERROR, f"Kafka error: {error}")
+    return RestError(400, BAD_REQUEST, str(error))
+
+
 def code_of(error: BaseException) -> int:
     """50003 for errors that may pass when the request is sent again, otherwise 50002."""
-    retriable = error.retriable if isinstance(error, KafkaError) else isinstance(error, OSError)
+    retriable = isinstance(error, OSError) or (isinstance(error, KafkaError) and error.retriable)
     return RETRIABLE_KAFKA_ERROR if retriable else KAFKA_ERROR

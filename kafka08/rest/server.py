@@ -30,12 +30,16 @@ from kafka08.rest.config import (
 )
 from kafka08.rest.consumers import Consumers
 from kafka08.rest.consumers_v2 import ConsumersV2
+from kafka08.rest.errors import refusal
 from kafka08.rest.instances import Instances
 from kafka08.rest.meters import RequestMeters
+from kafka08.rest.openapi.document import OpenApi
 from kafka08.rest.producing import Producing, SharedProducer
 from kafka08.rest.readers import Connecting, OffsetReader
 from kafka08.rest.topics import Topics
+from kafka08.rest.v3.acls import AclsV3
 from kafka08.rest.v3.admin import AdminV3
+from kafka08.rest.v3.broker_configs import BrokerConfigsV3
 from kafka08.rest.v3.groups import GroupsV3
 from kafka08.rest.v3.records import RecordsV3
 from kafka08.runtime import GeventRuntime, Runtime, Scheduler
@@ -78,7 +82,14 @@ class RestParts:
         make: ClientMakers = _CLIENTS,
     ) -> None:
         config = RestConfig.from_properties(given)
-        self.cluster = Cluster(config, zk, clients, open_consumer=make.simple, protocol=protocol)
+        self.cluster = Cluster(
+            config,
+            zk,
+            clients,
+            open_consumer=make.simple,
+            channel=make.channel,
+            protocol=protocol,
+        )
         self.producer = SharedProducer(
             producer_properties(given), self.cluster.brokers, clients, make=make.producer
         )
@@ -99,21 +110,42 @@ class RestParts:
         chroot = config.zookeeper_connect.partition("/")[2]
         admin_v3 = AdminV3(self.cluster, own_id=config.cluster_id, chroot=chroot)
         meters = RequestMeters(self.instances.__len__)
-        self.application = Application(
+        self.description = OpenApi(
             [
                 *Topics(config, self.cluster, self.producer, offsets).routes(),
                 *consumers.routes(),
                 *ConsumersV2(consumers, runtime, make.channel).routes(),
                 *admin_v3.routes(),
+                *BrokerConfigsV3(self.cluster, admin_v3).routes(),
+                *AclsV3(self.cluster, admin_v3).routes(),
                 *GroupsV3(self.cluster, self.groups, admin_v3).routes(),
                 *RecordsV3(config, self.producer, admin_v3).routes(),
                 meters.route(),
             ],
-            config,
-            users,
-            runtime.clock,
-            meters,
+            has_login=users is not None,
         )
+        routes = self.description.routes
+        self.application = Application(routes, config, users, runtime.clock, meters)
+
+
+def http_server(config: RestConfig, listener: RestListener, application: Application) -> HttpServer:
+    """The server of one listener, with the bounds of the settings. Raises KafkaError."""
+    names = [each.host for each in config.parsed_listeners()] + [config.host_name]
+    return HttpServer(
+        listener.host,
+        listener.port,
+        application,
+        name=_NAME,
+        bounds=Bounds(
+            config.connections_max,
+            config.request_deadline_ms,
+            config.request_max_bytes,
+            config.requests_max_bytes,
+        ),
+        allowed_hosts=[*config.allowed_hosts, *filter(None, names)],
+        tls=Tls(config, server_context) if listener.scheme == "https" else None,
+        refusal=refusal,
+    )
 
 
 class RestProxy:
@@ -168,27 +200,12 @@ class RestProxy:
         scheduler.every("rest-idle-instances", _IDLE_CHECK_MS, parts.instances.end_idle)
         self._stops.append(scheduler.stop)
         for listener in config.parsed_listeners():
-            server = self._server(listener, parts.application)
+            server = http_server(config, listener, parts.application)
             self._servers.append(server)
             self._stops.append(partial(server.stop, config.shutdown_graceful_ms))
             server.start()
         # Reads end at once, so that their connections can.
         self._stops.append(parts.instances.stop_reads)
-
-    def _server(self, listener: RestListener, application: Application) -> HttpServer:
-        config = self.config
-        names = [each.host for each in config.parsed_listeners()] + [config.host_name]
-        return HttpServer(
-            listener.host,
-            listener.port,
-            application,
-            name=_NAME,
-            bounds=Bounds(
-                config.connections_max, config.request_deadline_ms, config.request_max_bytes
-            ),
-            allowed_hosts=[*config.allowed_hosts, *filter(None, names)],
-            tls=Tls(config, server_context) if listener.scheme == "https" else None,
-        )
 
     @property
     def ports(self) -> list[int]:

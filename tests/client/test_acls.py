@@ -43,9 +43,11 @@ def test_filters_and_rules_on_the_wire() -> None:
     admin = answering(a.CreateAclsResponse(0, [a.CreatedAcl(0, None)]))
     acls.create(admin, resource, [ACL])
     assert admin.requests == [a.CreateAclsRequest([a.NewAcl(2, "t", "User:a", "h", 3, 3, 4)])]
-    admin = answering(a.DeleteAclsResponse(0, []))
+    gone = a.DeletedAcl(0, None, 2, "t", "User:a", "h", 3, 3, 4)
+    admin = answering(a.DeleteAclsResponse(0, [a.DeletedAcls(0, None, [gone])]))
     one = RuleFilter("User:a", None, Operation.READ, Permission.DENY)
-    acls.delete(admin, [(ResourceFilter(TOPIC, "t", PatternFilter.MATCH), one)])
+    filters = [(ResourceFilter(TOPIC, "t", PatternFilter.MATCH), one)]
+    assert acls.delete(admin, filters) == [(resource, ACL)]
     assert admin.requests == [a.DeleteAclsRequest([a.AclFilter(2, "t", "User:a", None, 3, 2, 2)])]
 
 
@@ -62,7 +64,14 @@ def test_refusals() -> None:
         acls.delete(admin, [(EVERYTHING, ALL_ACLS)])
 
 
-def test_rules_of_a_later_release() -> None:
-    admin = answering(a.DescribeAclsResponse(0, 0, None, [a.DescribedAcls(99, "t", [])]))
+@pytest.mark.parametrize(
+    "told",
+    [
+        a.DescribedAcls(99, "t", []),
+        a.DescribedAcls(2, "t", [a.DescribedAcl("User:a", "h", 99, 3)]),
+    ],
+)
+def test_rules_of_a_later_release(told: a.DescribedAcls) -> None:
+    admin = answering(a.DescribeAclsResponse(0, 0, None, [told]))
     with pytest.raises(ProtocolError, match="later release"):
         acls.describe(admin, EVERYTHING, ALL_ACLS)

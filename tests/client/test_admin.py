@@ -124,6 +124,34 @@ def test_settings_by_topic_and_name(cluster: FakeCluster) -> None:
             admin.describe_configs(["t"])
 
 
+def test_a_broker_is_asked_for_its_own_settings(cluster: FakeCluster) -> None:
+    entry = a.ConfigEntry("num.partitions", "5", True)
+    found = a.ResourceConfig(0, None, a.BROKER_RESOURCE, "1", [entry])
+    error = a.ResourceError(0, None, a.BROKER_RESOURCE, "1")
+    cluster.script = serving(
+        {
+            a.DescribeConfigsRequestV1: a.DescribeConfigsResponse(0, [found]),
+            a.IncrementalAlterConfigsRequest: a.IncrementalAlterConfigsResponse(0, [error]),
+        },
+        originals=(9090,),
+    )
+    with client(cluster) as admin:
+        assert admin.settings(a.BROKER_RESOURCE, "1") == [entry]
+        admin.change_settings(a.BROKER_RESOURCE, "1", {"x": None}, validate_only=True)
+        with pytest.raises(AdminNotServedError, match="b0:9090 closed the connection"):
+            admin.settings(a.BROKER_RESOURCE, "0")
+        with pytest.raises(NoBrokerError, match="id 7"):
+            admin.settings(a.BROKER_RESOURCE, "7")
+    asked_for = len(cluster.sent(schemas.MetadataRequest))
+    known = {1: ("b1", 9091)}
+    with AdminClient([], runtime=FakeRuntime(), channel=cluster.channel, brokers=known) as admin:
+        assert admin.settings(a.BROKER_RESOURCE, "1") == [entry]
+    assert len(cluster.sent(schemas.MetadataRequest)) == asked_for
+    [asked] = cluster.sent(a.IncrementalAlterConfigsRequest)
+    assert asked.validate_only
+    assert asked.resources[0].configs == [a.ConfigChange("x", a.DELETE_CONFIG, None)]
+
+
 def test_a_topic_made_by_asking_for_it(cluster: FakeCluster) -> None:
     """Brokers of 0.8.2.2 create topics at a Metadata request; their leaders come later."""
     runtime = FakeRuntime()

@@ -294,6 +294,15 @@ def test_bytes_now_and_then_do_not_move_the_deadline(start: Start) -> None:
                 gevent.sleep(0.01)
 
 
+def test_a_request_that_is_too_slow_gets_its_answer(start: Start) -> None:
+    server = start(deadline_ms=50, body_bytes=10)
+    for begun in (b"GE", get("/", "Content-Length: 2", method="POST") + b"x"):
+        answer = send(server, begun)
+        assert answer.startswith(b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n")
+        assert answer.endswith(b"the request was not there as a whole in time\n")
+    assert send(server, b"") == b""
+
+
 def test_a_connection_that_waits_for_its_next_request_is_closed(start: Start) -> None:
     with connect(start(deadline_ms=50)) as sock:
         sock.sendall(get("/x"))
@@ -328,6 +337,27 @@ def test_connections_are_bounded(start: Start, world: HttpWorld) -> None:
         assert len(world.bodies) == 1
         world.go_on.set()
         assert rest_of(second).endswith(b"http /x")
+
+
+def test_the_bodies_of_all_connections_are_bounded(start: Start, world: HttpWorld) -> None:
+    server = start(body_bytes=10, bodies_bytes=15)
+
+    def post(path: str, size: int) -> bytes:
+        return get(path, f"Content-Length: {size}", CLOSE, method="POST") + b"x" * size
+
+    for _ in range(2):
+        with connect(server) as first:
+            first.sendall(post("/wait", 10))
+            world.began.wait(PATIENCE)
+            assert send(server, post("/x", 5)).endswith(b"http /x")
+            answer = send(server, post("/x", 6))
+            assert answer.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+            assert answer.endswith(b"all bodies together may have 15 bytes now\n")
+            world.go_on.set()
+            assert rest_of(first).endswith(b"http /wait")
+        world.began.clear()
+        world.go_on.clear()
+    assert send(server, post("/x", 10)).endswith(b"http /x")
 
 
 @pytest.mark.parametrize("path", ["/broken", "/disk"])

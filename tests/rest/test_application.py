@@ -9,6 +9,8 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from werkzeug.test import Client
 
+from kafka08.protocol import admin_schemas
+from kafka08.protocol.acl_schemas import DescribeAclsRequest, DescribeAclsResponse
 from kafka08.rest.application import Application
 from kafka08.rest.calls import Call, RestAnswer, Route
 from kafka08.rest.config import RestConfig
@@ -202,11 +204,26 @@ def test_a_read_only_proxy_refuses_every_change() -> None:
     assert len(world.ensemble.writes) == before
 
 
+def administered(port: int, request: Any) -> Any:
+    """The answers of a broker with an authorizer, no access rules and one setting."""
+    if isinstance(request, DescribeAclsRequest):
+        return DescribeAclsResponse(0, 0, None, [])
+    if isinstance(request, admin_schemas.DescribeConfigsRequest):
+        entry = admin_schemas.ConfigEntry("retention.ms", "1", True)
+        found = [
+            admin_schemas.ResourceConfig(0, None, asked.resource_type, asked.resource_name, [entry])
+            for asked in request.resources
+        ]
+        return admin_schemas.DescribeConfigsResponse(0, found)
+    return None
+
+
 @pytest.mark.scenario("ops-57")
 def test_reading_routes_change_nothing_in_zookeeper() -> None:
     world = RestWorld(rest__cluster__id="t")
     world.topic("t")
     world.ensemble.put("/consumers/t/offsets/t/0", b"0")
+    world.brokers.script = administered
     before = len(world.ensemble.writes)
     reading = [route for route in world.application.routes if not route.changes]
     for route in reading:

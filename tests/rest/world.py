@@ -19,6 +19,7 @@ from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from tests.producer.fake_producer import threaded
+from tests.rest.conformance import Conformance
 from zk import znodes
 
 V1 = "application/vnd.kafka.v1+json"
@@ -33,7 +34,10 @@ SETTINGS = {"simpleconsumer.pool.size.max": "2"}
 
 
 class RestWorld:
-    """``settings``: those of the proxy's file. ``call`` sends a request, with ``body`` as JSON."""
+    """``settings``: those of the proxy's file. ``call`` sends a request, with ``body`` as JSON.
+
+    All that is sent and answered has to be as the proxy's OpenAPI document says.
+    """
 
     def __init__(self, users: Users | None = None, **settings: str) -> None:
         given = {key.replace("__", "."): value for key, value in settings.items()}
@@ -51,6 +55,8 @@ class RestWorld:
         parts = RestParts({**SETTINGS, **given}, zk, runtime, runtime, users=users, make=make)
         self.cluster, self.instances = parts.cluster, parts.instances
         self.application = parts.application
+        self.document: Any = parts.description.document
+        self._described = Conformance(self.application.routes, self.document)
         self.client = Client(self.application)
         self._fetching = False
         runtime.on_sleep = self._fetch
@@ -102,9 +108,11 @@ class RestWorld:
         if body is not None:
             data = json.dumps(body).encode()
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.client.open(
+        response = self.client.open(
             path, method=method, data=data, content_type=content_type, headers=sent
         )
+        self._described.check(response, data)
+        return response
 
     def call(
         self, method: str, path: str, body: Any = None, type: str | None = None, **headers: str

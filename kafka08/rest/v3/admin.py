@@ -22,9 +22,10 @@ from kafka08.errors import (
 )
 from kafka08.rest.calls import Call, Fields, RestAnswer, Route, Row
 from kafka08.rest.cluster import Cluster, ShownPartition, ShownReplica
-from kafka08.rest.errors import RestError, plain
+from kafka08.rest.errors import BAD_REQUEST, RestError, plain
+from kafka08.rest.v3.configs import config_text, read_changes, read_value
 from kafka08.security.users import ADMIN, READER
-from kafka08.settings.topic import TOPIC_KEYS
+from kafka08.settings.topic import TOPIC_KEYS, LogConfig
 from zk import znodes
 from zk.errors import NodeExistsError
 
@@ -33,7 +34,6 @@ TOPIC = f"{CLUSTER}/topics/<topic>"
 _PARTITION = f"{TOPIC}/partitions/<int:partition>"
 _ALL = "-"
 _ADMIN_ERRORS = (AdminOperationError, InvalidTopicError, ConfigError, TopicExistsError)
-_BAD_REQUEST = 40002
 _MAX_PARTITIONS = 100_000
 
 
@@ -64,8 +64,9 @@ class Links:
         }
         return {"kind": kind, "metadata": metadata, "cluster_id": self.cluster_id, **values}
 
-    def collection(self, kind: str, entries: Iterable[Row]) -> RestAnswer:
-        metadata = {"self": self.own, "next": None}
+    def collection(self, kind: str, entries: Iterable[Row], own: str = "") -> RestAnswer:
+        """``own``: the URL of the collection if it has a query."""
+        metadata = {"self": own or self.own, "next": None}
         return RestAnswer({"kind": kind, "metadata": metadata, "data": list(entries)})
 
 
@@ -158,7 +159,9 @@ class AdminV3:
         node = admin.read_node(self._cluster.zk, znodes.CONTROLLER, znodes.decode_controller)
         values = {
             "controller": None if node is None else links.related("brokers", node.broker_id),
+            "acls": links.related("acls"),
             "brokers": links.related("brokers"),
+            "broker_configs": links.related("broker-configs"),
             "topics": links.related("topics"),
             "consumer_groups": links.related("consumer-groups"),
             "partition_reassignments": links.related(*_moves_of(_ALL)),
@@ -260,8 +263,8 @@ class AdminV3:
 
     def _set_config(self, call: Call, links: Links) -> RestAnswer:
         overrides = self._overrides(call)
-        value = call.fields("value").value("value")
-        return self._change(call, {**overrides, self._known(call, overrides): _text(value)})
+        value = read_value(call)
+        return self._change(call, {**overrides, self._known(call, overrides): value})
 
     def _reset_config(self, call: Call, links: Links) -> RestAnswer:
         overrides = self._overrides(call)
@@ -270,15 +273,14 @@ class AdminV3:
 
     def _alter(self, call: Call, links: Links) -> RestAnswer:
         overrides = self._overrides(call)
-        for fields in call.fields("data").objects("data", "name", "value", "operation"):
-            name, operation = fields.needed_text("name"), fields.text("operation", "SET")
-            if operation == "DELETE":
-                overrides.pop(name, None)
-            elif operation == "SET":
-                overrides[name] = _text(fields.value("value"))
-            else:
-                fields.wrong("operation", "is not SET or DELETE")
-        return self._change(call, overrides)
+        changes, validate_only = read_changes(call)
+        altered = {**overrides, **changes}
+        kept = {name: value for name, value in altered.items() if value is not None}
+        if validate_only:
+            with _refusals():
+                LogConfig.validate(kept)
+            return RestAnswer(status=204)
+        return self._change(call, kept)
 
     def _change(self, call: Call, overrides: Mapping[str, str]) -> RestAnswer:
         with _refusals():
@@ -357,7 +359,7 @@ def _refusals() -> Iterator[None]:
     except admin.UnknownTopicError as error:
         raise _no_topic() from error
     except _ADMIN_ERRORS as error:
-        raise RestError(400, _BAD_REQUEST, str(error)) from error
+        raise RestError(400, BAD_REQUEST, str(error)) from error
 
 
 def _moves_of(topic: str) -> tuple[str, ...]:
@@ -372,17 +374,9 @@ def _config_values(fields: Fields) -> dict[str, str]:
     if "configs" not in fields:
         return {}
     return {
-        entry.needed_text("name"): _text(entry.value("value"))
+        entry.needed_text("name"): config_text(entry.value("value"))
         for entry in fields.objects("configs", "name", "value")
     }
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict | list) or value is None:
-        raise RestError(400, _BAD_REQUEST, "The value of a config is a string.")
-    return str(value)
 
 
 def _assigned(fields: Fields) -> dict[int, list[int]]:
@@ -399,7 +393,13 @@ def _assigned(fields: Fields) -> dict[int, list[int]]:
 
 
 def _shown_broker(links: Links, broker: Broker) -> Row:
-    values = {"broker_id": broker.id, "host": broker.host, "port": broker.port, "rack": None}
+    values = {
+        "broker_id": broker.id,
+        "host": broker.host,
+        "port": broker.port,
+        "rack": None,
+        "configs": links.related("brokers", broker.id, "configs"),
+    }
     return links.entry("KafkaBroker", ("broker", broker.id), values)
 
 

@@ -157,12 +157,17 @@ def test_settings_of_topics(world: RestWorld) -> None:
         {"name": "retention.ms", "operation": "DELETE"},
         {"name": "cleanup.policy", "value": "compact"},
     ]
+    checked = {"data": changes, "validate_only": True}
+    assert world.call("POST", f"{path}:alter", checked, PLAIN) == (204, None)
+    assert settings(world) == {"retention.ms": "5000"}
     assert world.call("POST", f"{path}:alter", {"data": changes}, PLAIN) == (204, None)
     assert settings(world) == {"cleanup.policy": "compact"}
     assert world.call("DELETE", f"{path}/cleanup.policy") == (204, None)
     assert settings(world) == {}
     assert world.code("PUT", f"{path}/retention.ms", {"value": "x"}, PLAIN) == (400, 40002)
     assert world.code("PUT", f"{path}/no.such", {"value": "1"}, PLAIN) == (404, 404)
+    wrong = {"data": [{"name": "retention.ms", "value": "x"}], "validate_only": True}
+    assert world.code("POST", f"{path}:alter", wrong, PLAIN) == (400, 40002)
     wrong = {"data": [{"name": "retention.ms", "operation": "ADD"}]}
     assert world.code("POST", f"{path}:alter", wrong, PLAIN) == (422, 422)
     assert settings(world) == {}
