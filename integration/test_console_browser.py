@@ -128,7 +128,7 @@ def test_a_cluster_that_does_not_delete_topics(console: Console, browser: Any) -
         return bool(told) and "delete.topic.enable=false" in told[0].text
 
     wait_until("delete.topic.enable", 60, is_told)
-    assert browser.find_elements("css selector", "form[action='/topics/t/settings']")
+    assert browser.find_elements("css selector", "form[action='/topics/t/partitions']")
     assert browser.find_elements("css selector", "form[action='/topics/t/delete']") == []
 
 
@@ -149,7 +149,7 @@ def test_the_keyboard_is_enough(console: Console, browser: Any) -> None:
 
 def test_a_telephones_width_is_enough(console: Console, browser: Any) -> None:
     browser.set_window_size(500, 900)
-    for path in ("/", "/topics", "/topics/t/messages"):
+    for path in ("/", "/topics", "/topics/t/messages", "/topics/t/settings"):
         browser.get(f"http://127.0.0.1:{console.port}{path}")
         wide = browser.execute_script(
             "return document.documentElement.scrollWidth - document.documentElement.clientWidth"

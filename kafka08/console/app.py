@@ -22,6 +22,7 @@ from kafka08.console.pages import (
     machine,
     messages,
     moves,
+    topic_settings,
     transactions,
     zookeeper,
 )
@@ -53,7 +54,13 @@ ROUTES = (
     PageRoute("/topics/<name>/send", topics.send, OPERATOR, topics.send_form),
     PageRoute("/topics/<name>/change", topics.change_form, ADMIN),
     PageRoute("/topics/<name>/partitions", topics.add_partitions, ADMIN, topics.change_form),
-    PageRoute("/topics/<name>/settings", topics.change_settings, ADMIN, topics.change_form),
+    PageRoute("/topics/<name>/settings", topic_settings.settings),
+    PageRoute(
+        "/topics/<name>/settings",
+        topic_settings.change_settings,
+        ADMIN,
+        topic_settings.settings,
+    ),
     PageRoute("/topics/<name>/delete", topics.delete, ADMIN, topics.change_form),
     PageRoute("/create", topics.create_form, ADMIN),
     PageRoute("/create", topics.create, ADMIN, topics.create_form),

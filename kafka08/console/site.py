@@ -140,8 +140,9 @@ class Visit(NamedTuple):
         **look: object,
     ) -> Response:
         """A page in the form that the client accepts: ``data`` as JSON, ``text`` if there is one,
-        or HTML. The template has ``data``, and beside it ``look``, as ``render`` takes it."""
-        form = self.preferred(*([TEXT] if text else []), HTML, JSON)
+        or HTML. The template has ``data``, and beside it ``look``, as ``render`` takes it. A form
+        that is shown again is HTML."""
+        form = HTML if self.problem else self.preferred(*([TEXT] if text else []), HTML, JSON)
         if form == JSON:
             response = Response(encoded({**self._seen(), **data}), mimetype=JSON)
         elif form == TEXT and text:

@@ -160,11 +160,12 @@ def test_a_read_only_console_refuses_every_change(path: str) -> None:
 @pytest.mark.scenario("ops-56")
 def test_a_read_only_console_has_no_form_for_a_change() -> None:
     scene = changeable()
+    for_all = {each.path for each in ROUTES if each.role is None}
     for route in ROUTES:
         path = route.path.replace("<name>", "t").replace("<int:broker_id>", "1")
         answer = scene.get(path + ("?name=g" if path.startswith("/group") else ""))
         assert 'method="post"' not in answer.text
-        if route.role:
+        if route.path not in for_all:
             assert answer.status_code in (403, 405)
 
 

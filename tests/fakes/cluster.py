@@ -240,6 +240,7 @@ class FakeCluster:
 
     _ListGroupsRequest = _DeleteGroupsRequest = _OffsetDeleteRequest = _DescribeGroupsRequest
     _DescribeLogDirsRequest = _DescribeConfigsRequest = _DescribeGroupsRequest
+    _DescribeConfigsRequestV1 = _DescribeGroupsRequest
 
     def _OffsetCommitRequest(self, port: int, request: Any) -> Any:
         topics = []

@@ -19,13 +19,13 @@ from kafka08.console.condition import Verdict, condition
 from kafka08.console.observer import Observer
 from kafka08.console.pages import terminal
 from kafka08.console.pages.groups import group_data
+from kafka08.console.pages.setting_fields import setting_rows
 from kafka08.console.pages.tables import Column, fields, table
 from kafka08.console.site import TEXT, Visit
 from kafka08.errors import KafkaError, meaning_of
 from kafka08.lag.collector import Lags, LogState
 from kafka08.lag.judgement import worst
 from kafka08.protocol.admin_schemas import LogDir
-from kafka08.settings.topic import LogConfig
 from zk.errors import ZkError
 from zk.znodes import MalformedNodeError
 
@@ -85,15 +85,6 @@ class PartitionRow(NamedTuple):
     view: PartitionView
     log: LogState
     largest: int | None
-
-
-class SettingRow(NamedTuple):
-    """``value``: the topic's own, None if it has none. ``default``: the built-in one, None for a
-    setting that is not known."""
-
-    name: str
-    value: str | None
-    default: str | None
 
 
 class ReaderRow(NamedTuple):
@@ -401,7 +392,7 @@ def topic(visit: Visit, name: str) -> Response:
     data = {
         "topic": _topic_data(row),
         "partitions": [_log_data(each) for each in rows],
-        "settings": _settings(own),
+        "settings": setting_rows(own),
         "groups": _readers(observer.lags, name),
     }
     return visit.answer(
@@ -455,12 +446,6 @@ def _exact(visit: Visit, topic: str, view: TopicView) -> tuple[TopicView, Mappin
     except ZkError:
         return view, {}
     return view._replace(partitions=partitions), own
-
-
-def _settings(own: Mapping[str, str]) -> list[SettingRow]:
-    defaults = {each.key: str(each.default) for each in LogConfig.settings().values()}
-    keys = sorted({*defaults, *own})
-    return [SettingRow(key, own.get(key), defaults.get(key)) for key in keys]
 
 
 def _readers(lags: Lags | None, topic: str) -> list[ReaderRow]:

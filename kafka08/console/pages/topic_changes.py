@@ -61,16 +61,16 @@ def create(visit: Visit) -> Response:
     return visit.done(f"/topics/{quote(name)}", f"Topic {name} was created.")
 
 
-def _mark(visit: Visit, name: str) -> str:
+def mark_of(visit: Visit, name: str) -> str:
     """Changes whenever the topic does: a form with another mark is about another state."""
     nodes = [visit.site.zk.exists(znodes.topic_path(name))]
     nodes.append(visit.site.zk.exists(znodes.topic_config_path(name)))
     return " ".join("-" if node is None else f"{node.czxid}.{node.version}" for node in nodes)
 
 
-def _check_mark(visit: Visit, name: str) -> None:
+def check_mark(visit: Visit, name: str) -> None:
     """Raises Conflict."""
-    if visit.request.form.get("mark") != _mark(visit, name):
+    if visit.request.form.get("mark") != mark_of(visit, name):
         raise Conflict(f"Topic {name} has changed since the form was shown. Check it again.")
 
 
@@ -94,7 +94,7 @@ def _deletes(visit: Visit) -> bool | None:
 
 def change_form(visit: Visit, name: str) -> Response:
     view = topic_of(visit, name)
-    own = admin.fetch_topic_config(visit.site.zk, name)
+    mark = mark_of(visit, name)
     lags = visit.site.observer.lags
     groups = [
         group
@@ -106,9 +106,8 @@ def change_form(visit: Visit, name: str) -> Response:
         deletes=_deletes(visit),
         groups=groups,
         internal=name in INTERNAL_TOPICS,
-        mark=_mark(visit, name),
+        mark=mark,
         name=name,
-        own="\n".join(f"{key}={value}" for key, value in sorted(own.items())),
         view=view,
     )
 
@@ -116,7 +115,7 @@ def change_form(visit: Visit, name: str) -> Response:
 def add_partitions(visit: Visit, name: str) -> Response:
     before = len(topic_of(visit, name).partitions)
     wanted = whole(visit.request.form.get("partitions", ""), "partitions", 1, _MANY)
-    _check_mark(visit, name)
+    check_mark(visit, name)
     if name in INTERNAL_TOPICS:
         raise ValueError("The number of partitions of an internal topic cannot be changed.")
     admin.add_partitions(visit.site.zk, name, wanted)
@@ -125,21 +124,12 @@ def add_partitions(visit: Visit, name: str) -> Response:
     return visit.done(f"/topics/{name}", f"Topic {name} has {wanted} partitions.")
 
 
-def change_settings(visit: Visit, name: str) -> Response:
-    config = topic_settings(visit.request.form.get("settings", ""), "settings")
-    _check_mark(visit, name)
-    before = admin.fetch_topic_config(visit.site.zk, name)
-    admin.change_topic_config(visit.site.zk, name, config)
-    visit.record("change settings", name, before, config)
-    return visit.done(f"/topics/{name}", f"The settings of {name} were changed.")
-
-
 def delete(visit: Visit, name: str) -> Response:
     """Marks the topic: brokers with delete.topic.enable delete it."""
     view = topic_of(visit, name)
     if visit.request.form.get("name") != name:
         raise FieldError("name", f"Type the name of the topic, {name}, to delete it.")
-    _check_mark(visit, name)
+    check_mark(visit, name)
     deletes = _deletes(visit)
     if deletes is False:
         raise Conflict(

@@ -117,7 +117,9 @@ def test_the_figures_of_one() -> None:
     assert (partition["leader"], partition["in_sync"], partition["end"]) == (1, [1, 2], 10)
     assert data(scene, "/topics/u")["partitions"][0]["leader"] is None
     assert topic["groups"] == [{"name": "g", "status": "STOP", "lag": 6, "members": 0}]
-    assert {"name": "segment.bytes", "value": None, "default": "1073741824"} in topic["settings"]
+    [setting] = [each for each in topic["settings"] if each["name"] == "segment.bytes"]
+    assert (setting["value"], setting["default"]) == (None, "1073741824")
+    assert data(scene, "/topics/t/settings")["settings"] == topic["settings"]
     group = data(scene, "/group?name=g")
     assert group["group"] == data(scene, "/groups")["groups"][0]
     [progress] = group["partitions"]

@@ -97,15 +97,6 @@ def test_internal_topics_do_not_grow(name: str) -> None:
     assert answer.status_code == 400
 
 
-def test_settings_are_changed() -> None:
-    scene = scene_with_topic()
-    answer = scene.post("/topics/t/settings", settings="retention.ms=5", mark=mark(scene))
-    assert answer.status_code == 303
-    data = scene.server.nodes[znodes.topic_config_path("t")].data
-    assert znodes.decode_topic_config("", data) == {"retention.ms": "5"}
-    assert scene.server.below(znodes.TOPIC_CONFIG_CHANGES)
-
-
 @pytest.mark.scenario("ops-59")
 def test_deletion_needs_the_typed_name(tmp_path: Path) -> None:
     audit = tmp_path / "audit.log"
@@ -146,7 +137,7 @@ def test_where_the_controller_does_not_delete_the_page_says_so_and_nothing_is_ma
     page = scene.get("/topics/t/change").text
     assert "the controller has delete.topic.enable=false" in text_of(page)
     assert 'action="/topics/t/delete"' not in page
-    assert 'action="/topics/t/settings"' in page
+    assert 'action="/topics/t/partitions"' in page
     answer = scene.post("/topics/t/delete", name="t", mark=shown)
     assert answer.status_code == 409
     assert "delete.topic.enable is false" in answer.text
@@ -200,7 +191,7 @@ def test_an_original_controller_is_not_asked_whether_it_deletes() -> None:
 
 
 @pytest.mark.scenario("ops-59")
-@pytest.mark.parametrize("path", ["settings", "partitions", "delete"])
+@pytest.mark.parametrize("path", ["partitions", "delete", "settings"])
 def test_a_stale_form_changes_nothing(path: str) -> None:
     scene = scene_with_topic()
     stale = mark(scene)
@@ -286,22 +277,9 @@ def test_a_mistake_keeps_all_that_was_entered() -> None:
     assert 'name="name" value="new"' in page and 'value="many"' in page and ">a=b<" in page
 
 
-def test_after_a_conflict_the_form_is_about_the_topic_as_it_is() -> None:
-    scene = scene_with_topic()
-    stale = {"mark": "old", "settings": "retention.ms=5"}
-    answer = scene.post("/topics/t/settings", **stale)
-    assert answer.status_code == 409
-    assert "Nothing was changed. Topic t has changed since the form was shown" in answer.text
-    assert ">retention.ms=5<" in answer.text and 'id="settings-now">none<' in answer.text
-    mark = re.search(r'name="mark" value="([^"]*)"', answer.text)
-    assert mark is not None
-    fields = {"mark": mark[1], "settings": "retention.ms=5"}
-    assert scene.post("/topics/t/settings", **fields).status_code == 303
-
-
 def test_where_a_form_was_shown_again_its_page_is_found() -> None:
     scene = scene_with_topic()
-    answer = scene.get("/topics/t/settings")
+    answer = scene.get("/topics/t/partitions")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/topics/t/change")
 
 
