@@ -16,19 +16,20 @@ from werkzeug.wrappers import Request, Response
 from kafka08.console.forms import Problem, reason_of
 from kafka08.console.pages import (
     all_messages,
+    audit_log,
     cluster,
     group_changes,
     groups,
     machine,
     messages,
     moves,
-    topic_settings,
     transactions,
     zookeeper,
 )
 from kafka08.console.pages import topic_changes as topics
 from kafka08.console.pages.data import encoded
 from kafka08.console.site import HTML, JSON, TEXT, Page, PageRoute, Site, Visit
+from kafka08.console.topics import topic_settings
 from kafka08.errors import (
     AdminOperationError,
     ConfigError,
@@ -64,6 +65,7 @@ ROUTES = (
     PageRoute("/topics/<name>/delete", topics.delete, ADMIN, topics.change_form),
     PageRoute("/create", topics.create_form, ADMIN),
     PageRoute("/create", topics.create, ADMIN, topics.create_form),
+    PageRoute("/audit", audit_log.audit_log, ADMIN),
     PageRoute("/elect", moves.elect_form, OPERATOR),
     PageRoute("/elect", moves.elect, OPERATOR, moves.elect_form),
     PageRoute("/reassign", moves.reassign_form, OPERATOR),

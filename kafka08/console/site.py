@@ -40,6 +40,7 @@ _MENU = (
     ("/zookeeper/", "ZooKeeper"),
 )
 _CHANGES = (("/elect", "Elections"), ("/reassign", "Moves"))
+_AUDIT = (("/audit", "Changes"),)
 HTML, JSON, TEXT = "text/html", "application/json", "text/plain"
 
 
@@ -170,7 +171,7 @@ class Visit(NamedTuple):
             "cluster": self.site.config.zookeeper_connect,
             "entered": self.entered,
             "may": self.may,
-            "menu": _MENU + (_CHANGES if self.may("operator") else ()),
+            "menu": self._menu(),
             "messages_shown": self.site.config.show_messages,
             "now_ms": self.site.clock.millis(),
             "observer": observer,
@@ -184,6 +185,10 @@ class Visit(NamedTuple):
         }
         text = self.site.templates.get_template(template).render(common | values)
         return Response(text, status, mimetype="text/html")
+
+    def _menu(self) -> tuple[tuple[str, str], ...]:
+        changes = _CHANGES if self.may("operator") else ()
+        return _MENU + changes + (_AUDIT if self.may("admin") else ())
 
     def _told(self) -> str:
         """The text of ``done``; nothing that somebody else put into a link."""

@@ -19,9 +19,9 @@ from kafka08.console.condition import Verdict, condition
 from kafka08.console.observer import Observer
 from kafka08.console.pages import terminal
 from kafka08.console.pages.groups import group_data
-from kafka08.console.pages.setting_fields import setting_rows
 from kafka08.console.pages.tables import Column, fields, table
 from kafka08.console.site import TEXT, Visit
+from kafka08.console.topics.setting_fields import setting_rows
 from kafka08.errors import KafkaError, meaning_of
 from kafka08.lag.collector import Lags, LogState
 from kafka08.lag.judgement import worst

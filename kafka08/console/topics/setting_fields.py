@@ -8,7 +8,7 @@ from typing import NamedTuple
 from werkzeug.datastructures import MultiDict
 
 from kafka08.console.forms import FieldError, whole
-from kafka08.console.pages import units
+from kafka08.console.topics import units
 from kafka08.errors import KafkaError
 from kafka08.settings.later_topics import LaterTopicSettings
 from kafka08.settings.settings import LONG_MAX, NumberFormatError, Setting

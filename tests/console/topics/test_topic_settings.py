@@ -1,4 +1,4 @@
-"""kafka08.console.pages.topic_settings."""
+"""kafka08.console.topics.topic_settings."""
 
 from __future__ import annotations
 

@@ -10,14 +10,14 @@ from werkzeug.wrappers import Response
 
 from kafka08 import admin
 from kafka08.console.pages.cluster import state_of, topic_of
-from kafka08.console.pages.setting_fields import (
+from kafka08.console.pages.topic_changes import check_mark, mark_of
+from kafka08.console.site import Visit
+from kafka08.console.topics.setting_fields import (
     BUILT_IN,
     Default,
     own_settings,
     setting_rows,
 )
-from kafka08.console.pages.topic_changes import check_mark, mark_of
-from kafka08.console.site import Visit
 from kafka08.errors import KafkaError
 from kafka08.protocol import admin_schemas as a
 

@@ -1,4 +1,4 @@
-"""kafka08.console.pages.setting_fields."""
+"""kafka08.console.topics.setting_fields."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from werkzeug.datastructures import MultiDict
 
 from kafka08.console.forms import FieldError
-from kafka08.console.pages.setting_fields import Default, SettingRow, own_settings, setting_rows
+from kafka08.console.topics.setting_fields import Default, SettingRow, own_settings, setting_rows
 from kafka08.settings.later_topics import LaterTopicSettings
 from kafka08.settings.topic import LogConfig
 

@@ -1,4 +1,4 @@
-"""kafka08.console.pages.units."""
+"""kafka08.console.topics.units."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka08.console.pages.units import parsed, plain
+from kafka08.console.topics.units import parsed, plain
 from kafka08.settings.settings import LONG_MAX
 
 KEYS = ("retention.ms", "retention.bytes", "flush.ms", "flush.messages", "segment.bytes", "other")
