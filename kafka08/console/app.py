@@ -29,7 +29,7 @@ from kafka08.console.pages import (
 from kafka08.console.pages import topic_changes as topics
 from kafka08.console.pages.data import encoded
 from kafka08.console.site import HTML, JSON, TEXT, Page, PageRoute, Site, Visit
-from kafka08.console.topics import topic_settings
+from kafka08.console.topics import cloning, emptying, topic_settings
 from kafka08.errors import (
     AdminOperationError,
     ConfigError,
@@ -62,6 +62,8 @@ ROUTES = (
         ADMIN,
         topic_settings.settings,
     ),
+    PageRoute("/topics/<name>/empty", emptying.empty, ADMIN, topics.change_form),
+    PageRoute("/topics/<name>/clone", cloning.clone, ADMIN, topics.change_form),
     PageRoute("/topics/<name>/delete", topics.delete, ADMIN, topics.change_form),
     PageRoute("/create", topics.create_form, ADMIN),
     PageRoute("/create", topics.create, ADMIN, topics.create_form),

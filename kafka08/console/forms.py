@@ -32,6 +32,10 @@ class FieldError(ValueError):
         self.text = text
 
 
+class PartlyDoneError(KafkaError):
+    """Only a part of a change was made for certain; the text says which."""
+
+
 class Problem(NamedTuple):
     """Why a form was not carried out. ``field``: the one that is wrong, "" if none is.
     ``is_known``: nothing was changed; otherwise it may have been."""
@@ -47,6 +51,8 @@ class Problem(NamedTuple):
             return cls(error.text, error.field)
         if isinstance(error, Conflict):
             return cls(str(error.description), status=409)
+        if isinstance(error, PartlyDoneError):
+            return cls(str(error), is_known=False, status=503)
         is_lost = isinstance(error, OSError | ZkConnectionError | SessionExpiredError)
         if is_lost or (isinstance(error, ZkError) and error.after_loss):
             return cls(in_words(error), is_known=False, status=503)

@@ -103,6 +103,16 @@ class Observer:
             self.transactions = self._transactions.read(self.state, self.lags)
             self._read_disks(self.state, self.lags)
 
+    def note_starts(self, starts: Mapping[TopicPartition, int]) -> None:
+        """The starts of logs after messages were deleted; otherwise they are read now and then."""
+        self._collector.note_starts(starts)
+        if self.lags is not None:
+            logs = {
+                tp: log._replace(start=starts.get(tp, log.start))
+                for tp, log in self.lags.logs.items()
+            }
+            self.lags = self.lags._replace(logs=logs)
+
     def _read_disks(self, state: ClusterState, lags: Lags) -> None:
         if self._disk_rounds % _DISKS_EVERY == 0:
             asked = {each.id for each in state.brokers.values() if each.serves_later_apis}

@@ -114,6 +114,10 @@ class LagCollector:
         self._starts: dict[TopicPartition, int] = {}
         self._rounds = 0
 
+    def note_starts(self, starts: Mapping[TopicPartition, int]) -> None:
+        """Starts of logs that are newer than those of the last round."""
+        self._starts = {**self._starts, **starts}
+
     def collect(self) -> Lags:
         """One round. Raises NoBrokerError and ZkError."""
         metadata = self._cluster.refresh()

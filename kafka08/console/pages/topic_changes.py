@@ -15,6 +15,8 @@ from kafka08.common import INTERNAL_TOPICS, TopicPartition
 from kafka08.console.forms import FieldError, content, header_lines, topic_settings, whole
 from kafka08.console.pages.cluster import state_of, topic_of
 from kafka08.console.site import Visit
+from kafka08.console.topics.emptying import obstacle
+from kafka08.console.topics.marks import check_mark, mark_of
 from kafka08.errors import KafkaError, raise_for_code
 from kafka08.message.record_sets import encode_records
 from kafka08.message.sets import encode_set
@@ -22,7 +24,6 @@ from kafka08.producer.encoding import encode_headers
 from kafka08.producer.partitioners import murmur2_partitioner
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.negotiation import NoApiVersionsError
-from zk import znodes
 from zk.errors import NodeExistsError
 
 logger = logging.getLogger("kafka.console.TopicChanges")
@@ -61,19 +62,6 @@ def create(visit: Visit) -> Response:
     return visit.done(f"/topics/{quote(name)}", f"Topic {name} was created.")
 
 
-def mark_of(visit: Visit, name: str) -> str:
-    """Changes whenever the topic does: a form with another mark is about another state."""
-    nodes = [visit.site.zk.exists(znodes.topic_path(name))]
-    nodes.append(visit.site.zk.exists(znodes.topic_config_path(name)))
-    return " ".join("-" if node is None else f"{node.czxid}.{node.version}" for node in nodes)
-
-
-def check_mark(visit: Visit, name: str) -> None:
-    """Raises Conflict."""
-    if visit.request.form.get("mark") != mark_of(visit, name):
-        raise Conflict(f"Topic {name} has changed since the form was shown. Check it again.")
-
-
 def _deletes(visit: Visit) -> bool | None:
     """The delete.topic.enable of the controller, which deletes topics. None if not reported:
     one of 0.8.2.2, or one that does not let the console see its settings."""
@@ -108,6 +96,7 @@ def change_form(visit: Visit, name: str) -> Response:
         internal=name in INTERNAL_TOPICS,
         mark=mark,
         name=name,
+        obstacle=obstacle(state_of(visit), name, view),
         view=view,
     )
 

@@ -10,8 +10,8 @@ from werkzeug.wrappers import Response
 
 from kafka08 import admin
 from kafka08.console.pages.cluster import state_of, topic_of
-from kafka08.console.pages.topic_changes import check_mark, mark_of
 from kafka08.console.site import Visit
+from kafka08.console.topics.marks import check_mark, mark_of
 from kafka08.console.topics.setting_fields import (
     BUILT_IN,
     Default,
