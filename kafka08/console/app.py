@@ -29,7 +29,7 @@ from kafka08.console.pages import (
 from kafka08.console.pages import topic_changes as topics
 from kafka08.console.pages.data import encoded
 from kafka08.console.site import HTML, JSON, TEXT, Page, PageRoute, Site, Visit
-from kafka08.console.topics import cloning, emptying, topic_settings
+from kafka08.console.topics import cloning, emptying, partition, topic_settings
 from kafka08.errors import (
     AdminOperationError,
     ConfigError,
@@ -48,6 +48,7 @@ ROUTES = (
     PageRoute("/brokers/<int:broker_id>", cluster.broker),
     PageRoute("/topics", cluster.topics),
     PageRoute("/topics/<name>", cluster.topic),
+    PageRoute("/topics/<name>/<int:number>", partition.partition),
     PageRoute("/topics/<name>/messages", messages.messages),
     PageRoute("/topics/<name>/raw", messages.raw),
     PageRoute("/topics/<name>/messages/all", all_messages.all_messages),

@@ -139,10 +139,10 @@ def _progress(
 ) -> PartitionProgress:
     lag, log = group.partitions.get(tp), logs.get(tp)
     start = log.start if log and log.start is not None else 0
-    return PartitionProgress(tp, lag, _unread(lag, start) if lag else None, owner)
+    return PartitionProgress(tp, lag, first_unread(lag, start) if lag else None, owner)
 
 
-def _unread(lag: PartitionLag, start: int) -> Unread | None:
+def first_unread(lag: PartitionLag, start: int) -> Unread | None:
     """``start``: the log's first offset."""
     first = max(lag.offset, start)
     return Unread(first, first - lag.offset) if first < lag.end else None

@@ -262,7 +262,7 @@ def test_no_page_waits_for_zookeeper_for_longer_than_five_seconds() -> None:
     limit = min(scene.config.request_timeout_ms, scene.config.zookeeper_session_timeout_ms) / 1000
     session.down = True
     session.before = lambda call, path: clock.advance(limit)
-    known = {"<int:broker_id>": "1", "<name>": "t"}
+    known = {"<int:broker_id>": "1", "<int:number>": "0", "<name>": "t"}
     query = {"name": "g", "to": "earliest", "offset": "0", "transaction": "7:0:0"}
     shown = 0
     for route in ROUTES:
