@@ -14,9 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka08 import commands, container
-from kafka08.container import ROLES, ContainerError, setting_name, settings
+from kafka08.container import FLAGS, ROLES, ContainerError, setting_name, settings
+from kafka08.rest.config import RestConfig
 from kafka08.settings import properties
 from kafka08.settings.broker import BrokerConfig
+from tools.mirror.mirror_maker import PARSER
 
 ROOT = Path(__file__).parents[1]
 
@@ -28,6 +30,8 @@ ROOT = Path(__file__).parents[1]
         ("KAFKA_ZOOKEEPER_CONNECT", "zookeeper.connect"),
         ("KAFKA_PORT", "port"),
         ("KAFKA_A__B___C", "a-b_c"),
+        ("CONSUMER_GROUP_ID", "group.id"),
+        ("MIRROR_NUM_STREAMS", "num.streams"),
         ("ZOOKEEPER_CLIENT_PORT", "clientPort"),
         ("ZOOKEEPER_MAX_CLIENT_CNXNS", "maxClientCnxns"),
         ("ZOOKEEPER_SERVER_1", "server.1"),
@@ -57,28 +61,28 @@ def test_variables_win_and_those_of_scripts_are_left_out() -> None:
         "PATH": "/bin",
     }
     expected = {"log.dirs": "/var/lib/kafka08/kafka", "http.port": "1"}
-    assert settings(ROLES["broker"], environ, "h") == expected
+    assert settings(ROLES["broker"].file, environ, "h") == expected
     expected = {"dataDir": "/var/lib/kafka08/zookeeper", "tickTime": "2"}
-    assert settings(ROLES["zookeeper"], environ, "h") == expected
+    assert settings(ROLES["zookeeper"].file, environ, "h") == expected
 
 
 @pytest.mark.parametrize(("host", "number"), [("kafka-2", "2"), ("a-10.kafka.svc", "10")])
 def test_an_id_from_the_host_name(host: str, number: str) -> None:
-    found = settings(ROLES["broker"], {"KAFKA_BROKER_ID": "ordinal"}, host)
+    found = settings(ROLES["broker"].file, {"KAFKA_BROKER_ID": "ordinal"}, host)
     assert found["broker.id"] == number
 
 
 @pytest.mark.parametrize("host", ["kafka", "kafka2", "kafka-x.a-1"])
 def test_a_host_name_without_a_number_is_named(host: str) -> None:
     with pytest.raises(ContainerError, match=f"host {host} has no number at its end"):
-        settings(ROLES["broker"], {"KAFKA_BROKER_ID": "ordinal"}, host)
+        settings(ROLES["broker"].file, {"KAFKA_BROKER_ID": "ordinal"}, host)
 
 
 def test_variables_of_the_shipped_files_are_settings() -> None:
     """And those that the examples of the page name."""
     of_monitoring = {"http.host", "http.allowed.hosts"}
     found = set()
-    for path in (ROOT / "docs" / "deploy").iterdir():
+    for path in filter(Path.is_file, (ROOT / "docs" / "deploy").iterdir()):
         names = re.findall(r"\bKAFKA_[A-Z][A-Z_]+[A-Z]\b", path.read_text(encoding="utf-8"))
         found |= {setting_name(name) for name in names if not name.endswith("_OPTS")}
     assert found - set(BrokerConfig.keys()) - of_monitoring == set()
@@ -113,7 +117,9 @@ def test_a_line_is_read_as_it_was(value: str) -> None:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for role in ROLES.values():
         (tmp_path / "config").mkdir(exist_ok=True)
-        (tmp_path / "config" / role.file).write_text("broker.id=0\ndataDir=/tmp/x\nclientPort=1")
+        (tmp_path / "config" / role.file.name).write_text(
+            "broker.id=0\ndataDir=/tmp/x\nclientPort=1"
+        )
     monkeypatch.setattr(commands, "HOME", str(tmp_path))
     return tmp_path
 
@@ -132,14 +138,101 @@ def test_a_file_of_the_users(home: Path) -> None:
     (home / "mine").write_text("a=1\nlog.dirs=/x")
     container.prepare(["broker", str(home / "mine")], {"KAFKA_A": "2"}, "h", home / "made")
     found = properties.load(home / "made" / "server.properties")
-    assert found["a"] == "2"
-    assert "broker.id" not in found
+    assert found == {"a": "2", "log.dirs": "/x", "http.port": "8080"}
 
 
 def test_a_member_of_an_ensemble_has_its_number(home: Path) -> None:
     environ = {"ZOOKEEPER_MY_ID": "3", "ZOOKEEPER_DATA_DIR": str(home / "data")}
     container.prepare(["zookeeper"], environ, "h", home / "made")
     assert (home / "data" / "myid").read_text() == "3\n"
+
+
+def test_a_rest_proxy(home: Path) -> None:
+    environ = {"KAFKA_ZOOKEEPER_CONNECT": "zk:2181", "KAFKA_HTTP_ALLOWED_HOSTS": "rest"}
+    words = container.prepare(["rest"], environ, "h", home / "made")
+    assert words == [f"{home}/bin/kafka-rest-start.sh", str(home / "made/kafka-rest.properties")]
+    config = RestConfig.from_properties(properties.load(words[1]))
+    assert config.zookeeper_connect == "zk:2181"
+    assert config.allowed_hosts == ("rest",)
+    assert config.parsed_listeners() == [("http", "0.0.0.0", 8082)]
+
+
+ENDS = {
+    "CONSUMER_ZOOKEEPER_CONNECT": "zk:2181/a",
+    "CONSUMER_GROUP_ID": "mirror",
+    "PRODUCER_METADATA_BROKER_LIST": "b:9092",
+}
+
+
+def test_a_mirror_has_two_ends_and_options(home: Path) -> None:
+    environ = {**ENDS, "MIRROR_WHITELIST": "a|b", "MIRROR_NUM_STREAMS": "2", "KAFKA_X": "y"}
+    made = home / "made"
+    script, *words = container.prepare(["mirror"], environ, "h", made)
+    assert script == f"{home}/bin/kafka-mirror-maker.sh"
+    args = PARSER.parse_command(words, "consumer.config", "producer.config")
+    assert args.values("consumer.config") == [str(made / "consumer.properties")]
+    assert args.value("producer.config") == str(made / "producer.properties")
+    assert (args.value("whitelist"), args.value("num.streams")) == ("a|b", 2)
+    assert args.value("metrics.port") == 8080
+    assert not any(args.has(flag) for flag in FLAGS)
+    assert properties.load(made / "consumer.properties") == {
+        "zookeeper.connect": "zk:2181/a",
+        "group.id": "mirror",
+    }
+    assert properties.load(made / "producer.properties") == {"metadata.broker.list": "b:9092"}
+
+
+def test_a_mirror_of_a_later_cluster_with_files_of_the_users(home: Path) -> None:
+    (home / "from").write_text("bootstrap.servers=a:1\ngroup.id=g\n")
+    (home / "to").write_text("bootstrap.servers=b:1\nacks=1\n")
+    environ = {
+        "MIRROR_BLACKLIST": "x",
+        "MIRROR_WHITELIST": "",
+        "MIRROR_NEW_CONSUMER": "true",
+        "MIRROR_MODERN_PRODUCER": "true",
+        "MIRROR_NEW_PRODUCER": "false",
+        "PRODUCER_ACKS": "all",
+    }
+    words = ["mirror", str(home / "from"), str(home / "to")]
+    _, *words = container.prepare(words, environ, "h", home / "made")
+    args = PARSER.parse_command(words, "consumer.config", "producer.config")
+    assert [flag for flag in FLAGS if args.has(flag)] == ["modern.producer", "new.consumer"]
+    assert not args.has("whitelist")
+    assert properties.load(home / "made" / "producer.properties")["acks"] == "all"
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"MIRROR_WHITELIST": ""}, "set one of MIRROR_WHITELIST and MIRROR_BLACKLIST"),
+        ({"MIRROR_BLACKLIST": "b"}, "set one of MIRROR_WHITELIST and MIRROR_BLACKLIST"),
+        ({"CONSUMER_GROUP_ID": ""}, "CONSUMER_GROUP_ID is missing, or group.id in a file"),
+        (
+            {"MIRROR_NEW_CONSUMER": "true"},
+            "CONSUMER_BOOTSTRAP_SERVERS is missing, or bootstrap.servers in a file",
+        ),
+        (
+            {"MIRROR_NEW_PRODUCER": "true"},
+            "PRODUCER_BOOTSTRAP_SERVERS is missing, or bootstrap.servers in a file",
+        ),
+        ({"MIRROR_NEW_PRODUCER": "yes"}, "MIRROR_NEW_PRODUCER is not true or false"),
+    ],
+)
+def test_a_mirror_says_what_is_missing(home: Path, changed: dict[str, str], reason: str) -> None:
+    environ = {**ENDS, "MIRROR_WHITELIST": "a", **changed}
+    with pytest.raises(ContainerError, match=f"^{reason}$"):
+        container.prepare(["mirror"], environ, "h", home / "made")
+
+
+def test_a_mirror_takes_both_files_or_none(home: Path) -> None:
+    with pytest.raises(ContainerError, match="two files"):
+        container.prepare(["mirror", "a"], {}, "h", home / "made")
+
+
+def test_each_role_has_its_script_and_file() -> None:
+    for name, role in ROLES.items():
+        assert (ROOT / "bin" / role.script).exists()
+        assert name == "mirror" or (ROOT / "config" / role.file.name).exists()
 
 
 def test_a_start_leaves_one_file(home: Path) -> None:
@@ -158,7 +251,7 @@ def test_what_scripts_get(tmp_path: Path) -> None:
 
 class _Answers(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        self.send_response(200 if self.server.ready else 503)  # type: ignore[attr-defined]
+        self.send_response(self.server.status)  # type: ignore[attr-defined]
         self.end_headers()
         self.wfile.write(self.path.encode())
 
@@ -169,7 +262,7 @@ class _Answers(BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[HTTPServer]:
     made = HTTPServer(("127.0.0.1", 0), _Answers)
-    made.ready = True  # type: ignore[attr-defined]
+    made.status = 200  # type: ignore[attr-defined]
     thread = threading.Thread(target=made.serve_forever)
     thread.start()
     yield made
@@ -182,8 +275,32 @@ def test_the_health_of_a_broker(tmp_path: Path, server: HTTPServer) -> None:
     text = f"http.port={server.server_port}\nhttp.host=0.0.0.0\n"
     (tmp_path / "server.properties").write_text(text)
     assert container.health(tmp_path) == ""
-    server.ready = False  # type: ignore[attr-defined]
+    server.status = 503  # type: ignore[attr-defined]
     assert container.health(tmp_path) == "503: /health/ready"
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"), [(200, ""), (401, ""), (500, "500: /brokers"), (404, "404: /brokers")]
+)
+def test_the_health_of_a_rest_proxy(
+    tmp_path: Path, server: HTTPServer, status: int, reason: str
+) -> None:
+    text = f"listeners=https://0.0.0.0:1,http://0.0.0.0:{server.server_port}\n"
+    (tmp_path / "kafka-rest.properties").write_text(text)
+    server.status = status  # type: ignore[attr-defined]
+    assert container.health(tmp_path) == reason
+
+
+def test_the_health_of_a_rest_proxy_with_tls_alone(tmp_path: Path) -> None:
+    (tmp_path / "kafka-rest.properties").write_text("listeners=https://0.0.0.0:1\n")
+    assert container.health(tmp_path) == "no listener is http: https://0.0.0.0:1"
+
+
+def test_the_health_of_a_mirror(tmp_path: Path, server: HTTPServer) -> None:
+    (tmp_path / "mirror.properties").write_text(f"metrics.port={server.server_port}\n")
+    assert container.health(tmp_path) == ""
+    server.status = 503  # type: ignore[attr-defined]
+    assert container.health(tmp_path) == "503: /metrics"
 
 
 @pytest.mark.parametrize(("answer", "text"), [(b"imok", ""), (b"", "answered b'' to ruok")])
@@ -217,6 +334,7 @@ def test_no_server_is_not_healthy(tmp_path: Path) -> None:
     [
         ([], 1, "USAGE: ", ""),
         (["--help"], 0, "USAGE: ", ""),
+        (["mirror", "one"], 1, "", "mirror takes two files: the consumer's and the producer's\n"),
         (["broker", "/no/file"], 1, "", "/no/file: No such file or directory\n"),
         (["no-such-command"], 1, "", "no-such-command: No such file or directory\n"),
     ],

@@ -162,6 +162,52 @@ def test_links_lead_somewhere() -> None:
     assert broken == []
 
 
+def test_no_row_of_a_table_is_torn() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")]
+    torn = [
+        f"{page.relative_to(ROOT)}:{line}"
+        for page in pages
+        for line in torn_rows(page.read_text(encoding="utf-8"))
+    ]
+    assert torn == []
+
+
+def torn_rows(text: str) -> list[int]:
+    """The numbers of the lines of tables that have another number of cells than the first one, or
+    no bar at an end. Text without a blank line before it belongs to a table, too. In a cell a bar
+    is ``\\|``, in code as well."""
+    found = []
+    cells = 0  # of the table, if there is one
+    is_code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        row = line.strip()
+        is_code ^= row.startswith("```")
+        if is_code or not row or row.startswith(("```", "<!--")):
+            cells = 0
+        elif cells or row.startswith("|"):
+            count = len(re.findall(r"(?<!\\)\|", row)) - 1
+            cells = cells or count
+            if count != cells or not (row.startswith("|") and re.search(r"(?<!\\)\|$", row)):
+                found.append(number)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("| a | b |\n| - | - |\n| 1 | 2 |\n\n| c |\n| - |\n", []),
+        ("| a | b |\n| - | - |\n| 1 | x\n  y |\n| 3 | 4 |\n", [3, 4]),
+        ("| a | b |\n| - | - |\n| 1 | `x|y` |\n| 2 | `x\\|y` |\n", [3]),
+        ("| a | b |\n| - | - |\n| 1 |\ntext\n\ntext\n", [3, 4]),
+        ("| a | b |\n| - | - |\n| 1 | 2 |\n<!-- end -->\n", []),
+        ("```\n| a |\n| b | c |\n```\n", []),
+        ("- x\n\n  | a | b |\n  | - | - |\n  | 1 | 2 \\|\n", [5]),
+    ],
+)
+def test_torn_rows_are_found(text: str, lines: list[int]) -> None:
+    assert torn_rows(text) == lines
+
+
 def test_the_recipes_name_files_that_exist() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     recipes = text.partition("## Recipes")[2].partition("\n## ")[0]

@@ -5,10 +5,12 @@ These are threads or greenlets, and TLS if the session has it. Tests have anothe
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import select
 import socket
 import ssl
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -20,12 +22,61 @@ from kafka08.runtime import Clock, SystemClock
 Context = Callable[[], ssl.SSLContext]
 Sockets = Sequence[socket.socket]
 Ready = tuple[Sockets, Sockets, Sockets]
+Resolve = Callable[..., Any]
 
 
 def handler(gevent: bool, context: Context | None = None) -> Any:
     """A handler for one client."""
-    kind = _greenlets() if gevent else SequentialThreadingHandler
+    kind = _over_addresses(_greenlets() if gevent else SequentialThreadingHandler, gevent)
     return kind() if context is None else _with_tls(kind, context, gevent)
+
+
+def _over_addresses(kind: Any, gevent: bool) -> Any:
+    resolve = _resolver(gevent)
+
+    class AddressesHandler(kind):  # type: ignore[misc]
+        def create_connection(
+            self,
+            address: tuple[str, int],
+            hostname: str = "",
+            timeout: float | None = None,
+            **_: object,
+        ) -> socket.socket:
+            """Connected to the address, or else to another one of the host. Raises OSError.
+
+            kazoo warns of each failure. That nobody listens on ::1 is none, if 127.0.0.1 answers
+            for localhost.
+            """
+            connect: Callable[..., socket.socket] = super().create_connection
+            end = None if timeout is None else time.monotonic() + timeout
+            try:
+                return connect(address, timeout=timeout)
+            except OSError:
+                for other in _others(resolve, hostname, address):
+                    left = None if end is None else end - time.monotonic()
+                    with contextlib.suppress(OSError):
+                        return connect(other, timeout=left)
+                raise
+
+    return AddressesHandler
+
+
+def _resolver(gevent: bool) -> Resolve:
+    if not gevent:
+        return socket.getaddrinfo
+    from gevent.socket import getaddrinfo
+
+    return getaddrinfo  # type: ignore[no-any-return]
+
+
+def _others(resolve: Resolve, host: str, address: tuple[str, int]) -> list[tuple[str, int]]:
+    """The addresses of ``host`` beside ``address``."""
+    try:
+        found = resolve(host, address[1], type=socket.SOCK_STREAM) if host else []
+    except OSError:
+        return []
+    every = [(str(each[4][0]), int(each[4][1])) for each in found]
+    return [each for each in every if each != tuple(address)]
 
 
 def _greenlets() -> Any:
@@ -67,7 +118,7 @@ def _with_tls(kind: Any, context: Context, gevent: bool) -> Any:
             **_: object,
         ) -> socket.socket:
             """Connected, after the handshake. Raises OSError."""
-            sock = super().create_connection(address, timeout=timeout)
+            sock = super().create_connection(address, hostname, timeout)
             try:
                 return secured(sock, context(), hostname)
             except (OSError, ValueError) as error:

@@ -34,6 +34,39 @@ def test_what_is_ready_costs_no_selector(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A port where 127.0.0.1 answers and 127.0.0.2 does not. The host ``zk`` has both, in the other
+    order."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        real = socket.getaddrinfo
+
+        def resolve(host: str, *words: Any, **options: Any) -> list[tuple[Any, ...]]:
+            if host == "elsewhere":
+                raise socket.gaierror(socket.EAI_NONAME, "no such host")
+            hosts = ("127.0.0.2", "127.0.0.1") if host == "zk" else (host,)
+            return [each for one in hosts for each in real(one, *words, **options)]
+
+        monkeypatch.setattr(socket, "getaddrinfo", resolve)
+        monkeypatch.setattr(gevent.socket, "getaddrinfo", resolve)
+        yield port
+
+
+@pytest.mark.parametrize("greenlets", [False, True])
+def test_another_address_of_the_host_answers(greenlets: bool, answering: int) -> None:
+    made = handler(greenlets)
+    with made.create_connection(("127.0.0.2", answering), hostname="zk", timeout=10) as sock:
+        assert sock.getpeername() == ("127.0.0.1", answering)
+
+
+@pytest.mark.parametrize("greenlets", [False, True])
+@pytest.mark.parametrize("host", ["", "elsewhere"])
+def test_no_other_address_is_known(greenlets: bool, host: str, answering: int) -> None:
+    with pytest.raises(ConnectionRefusedError):
+        handler(greenlets).create_connection(("127.0.0.2", answering), hostname=host, timeout=10)
+
+
+@pytest.fixture
 def begun() -> Iterator[Callable[[Runtime, str], int]]:
     """Starts a server with a certificate, which sends two bytes in one record; returns its port."""
     with ExitStack() as stack:
