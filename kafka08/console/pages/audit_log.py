@@ -33,6 +33,11 @@ class AuditEntry(NamedTuple):
     after: object
 
     @property
+    def fields(self) -> dict[str, object]:
+        """As the line of the file has them."""
+        return dict(zip((*_TEXTS, "before", "after"), self, strict=True))
+
+    @property
     def shown(self) -> list[Decoded | None]:
         return [None if e is None else shown(json.dumps(e).encode()) for e in self[-2:]]
 
@@ -67,7 +72,7 @@ def audit_log(visit: Visit) -> Response:
         {
             "file": path or None,
             "error": error,
-            "entries": piece.entries,
+            "entries": [each.fields for each in piece.entries],
             "before": piece.next or None,
             "unreadable_lines": piece.unreadable,
         },

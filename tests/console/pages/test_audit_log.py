@@ -40,6 +40,8 @@ def test_a_change_is_shown_the_newest_first(tmp_path: Path) -> None:
     assert answer["file"] == str(tmp_path / "audit.log")
     assert [each["target"] for each in answer["entries"]] == ["two", "one"]
     assert answer["entries"][0]["after"]["settings"] == {}
+    lines = (tmp_path / "audit.log").read_text().splitlines()
+    assert answer["entries"] == [json.loads(each) for each in reversed(lines)]
     assert (answer["before"], answer["error"], answer["unreadable_lines"]) == (None, "", 0)
 
 
