@@ -29,6 +29,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "docs/migrating",
         "docs/handover",
         "docs/operator",
+        "docs/upgrading",
         "docs/alerts",
         "docs/admin",
         "docs/security",
