@@ -66,7 +66,7 @@ def test_a_topic_from_its_creation_to_its_end(console: Console, ours: Broker) ->
     settings = "/topics/made/settings"
     assert console.submit(settings, settings, **{"own.retention.ms": "9 s"})[0] == 200
     assert "retention.ms 9000 (9 s)" in console.text("/topics/made")
-    assert "broker 1 reports" in console.text(settings)
+    assert f"broker {ours.broker_id} reports" in console.text(settings)
     assert console.submit(change, "/topics/made/clone", copy="copied")[0] == 200
     console.wait_until_shown("/topics/copied", "retention.ms 9000 (9 s)")
     assert console.submit(change, "/topics/made/empty", emptied="other")[0] == 400
