@@ -101,7 +101,7 @@ class ProducerStateManager:
         damaged = [s.base_offset for s in segments if s.aborted.is_damaged(s.base_offset)]
         known = min([known, *damaged])
         self.remove_above(known)
-        plain = [s.base_offset for s in segments if s.size and s.magic_found in (0, 1)]
+        plain = [s.base_offset for s in segments if s.magic_found in (0, 1)]
         self._restore(segments, known, now, plain)
         bases = {segment.base_offset for segment in segments}
         self._remove([offset for offset in self.snapshots[:-1] if offset not in bases])
