@@ -202,12 +202,15 @@ class ZkClient:
                 "Unable to connect to zookeeper server within timeout: "
                 f"{self._connection_timeout_ms} ({self.connect})"
             )
-        if self._zk.chroot and self._create_chroot:
-            self._ensure_chroot()
+        if self._create_chroot:
+            self.ensure_chroot()
         return self
 
-    def _ensure_chroot(self) -> None:
+    def ensure_chroot(self) -> None:
+        """Make the chroot's nodes exist, if there is a chroot."""
         chroot = self._zk.chroot
+        if not chroot:
+            return
         self._zk.chroot = ""
         try:
             self.ensure_path(chroot)

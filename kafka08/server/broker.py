@@ -39,12 +39,14 @@ _ZOOKEEPER_RETRY_SECONDS = 0.5
 
 
 def connected(config: BrokerConfig, access: NodeAccess) -> ZkClient:
-    """A session in ZooKeeper, on greenlets. Raises ConfigError and ZkConnectionError."""
+    """A session in ZooKeeper, on greenlets; the nodes of its chroot may be missing. Raises
+    ConfigError and ZkConnectionError."""
     return ZkClient(
         config.zookeeper_connect,
         session_timeout_ms=config.zookeeper_session_timeout_ms,
         connection_timeout_ms=config.zookeeper_connection_timeout_ms,
         gevent=True,
+        create_chroot=False,
         access=access,
     ).start()
 
@@ -153,6 +155,7 @@ class KafkaServer:
         access = access_of(config)
         zk = self._connect(config, access)
         self._begin(Part("zookeeper", stop=zk.close))
+        self._patiently(zk.ensure_chroot)
         self._patiently(lambda: ensure_common_paths(zk))
         if access.set_acl:
             self._patiently(lambda: warn_of_originals(zk, config.broker_id))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafka08.server.broker import KafkaServer
@@ -20,6 +22,21 @@ def test_an_outage_or_a_lost_session_is_waited_out(rig: Rig) -> None:
         return "done"
 
     assert server._patiently(act) == "done"
+
+
+def test_an_outage_before_there_is_a_chroot_is_waited_out(rig: Rig) -> None:
+    """Three brokers ended when ZooKeeper was killed between their connections and first calls."""
+    failures: list[Exception] = [ZkConnectionError(), SessionExpiredError()]
+
+    def ensure_chroot() -> None:
+        if failures:
+            raise failures.pop()
+
+    zk: Any = rig.zk
+    zk.ensure_chroot = ensure_chroot
+    server = KafkaServer(rig.config, rig.runtime, connect=lambda config, access: zk)  # type: ignore[arg-type]
+    assert server._connect_zookeeper() is zk
+    assert not failures
 
 
 def test_other_failures_end_the_start(rig: Rig) -> None:
