@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
+import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -10,9 +14,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 from integration.harness import HOME, Process, free_port, properties
 
 STARTED = "Server started, listening for requests"
+CURL_TIMEOUT_S = 300
+MARK = "\n==> "
 V1 = "application/vnd.kafka.v1+json"
 V2 = "application/vnd.kafka.v2+json"
 
@@ -21,6 +29,43 @@ class Answered(NamedTuple):
     status: int
     body: Any
     content_type: str
+
+
+class Called(NamedTuple):
+    """What curl showed of an answer. ``shown``: its status and type with a blank between."""
+
+    text: str
+    shown: str
+
+    @property
+    def bodies(self) -> list[Any]:
+        """The JSON values, one for each line."""
+        return [json.loads(line) for line in self.text.splitlines()]
+
+    @property
+    def body(self) -> Any:
+        """The only JSON value; None without a body."""
+        return json.loads(self.text) if self.text else None
+
+
+def by_curl(script: str, directory: Path) -> list[Called]:
+    """Runs a shell script of calls of curl, whose settings are written to ``directory``."""
+    if shutil.which("curl") is None:
+        pytest.skip("no curl on PATH")
+    shown = json.dumps(f"{MARK}%{{http_code}} %{{content_type}}\n")
+    (directory / ".curlrc").write_text(f"silent\nshow-error\nwrite-out = {shown}\n")
+    done = subprocess.run(
+        ["sh", "-e"],
+        input=script,
+        capture_output=True,
+        text=True,
+        timeout=CURL_TIMEOUT_S,
+        env={**os.environ, "HOME": str(directory), "CURL_HOME": str(directory)},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    found = re.findall(f"(.*?){MARK}(.*?)\n", done.stdout, re.DOTALL)
+    return [Called(*each) for each in found]
 
 
 class RestProxy(Process):

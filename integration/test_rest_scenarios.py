@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +11,7 @@ from typing import Any
 import pytest
 
 from integration.harness import Broker, Process, Tools, ZooKeeper, properties, zookeeper_text
-from integration.rest_proxy import RestProxy
+from integration.rest_proxy import RestProxy, by_curl
 from integration.test_rest import BINARY_V1, children, create, encoded, read, write
 from integration.wire import wait_until
 
@@ -61,7 +58,6 @@ curl -X GET -H "Accept: application/vnd.kafka.json.v1+json" \
     http://localhost:8082/consumers/my_json_consumer/instances/my_instance/topics/jsontest
 curl -X DELETE http://localhost:8082/consumers/my_json_consumer/instances/my_instance
 """
-SHOWN = "\n%{http_code} %{content_type}\n"
 PLAIN = "application/vnd.kafka.v1+json"
 
 
@@ -69,8 +65,6 @@ PLAIN = "application/vnd.kafka.v1+json"
 def test_the_quick_start_by_curl(
     broker: Broker, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
-    if shutil.which("curl") is None:
-        pytest.skip("no curl on PATH")
     # A read is answered with the first message. The script reads once only.
     proxy = proxy_of(broker, tmp_path / "rest", launch, consumer__request__timeout__ms=60000)
     test, jsontest = f"curl-{broker.kind}", f"curljson-{broker.kind}"
@@ -79,20 +73,8 @@ def test_the_quick_start_by_curl(
     script = CURL.replace("http://localhost:8082", proxy.url)
     script = script.replace("topics/test", f"topics/{test}")
     script = script.replace("topics/jsontest", f"topics/{jsontest}")
-    (tmp_path / ".curlrc").write_text(f"silent\nshow-error\nwrite-out = {json.dumps(SHOWN)}\n")
-    done = subprocess.run(
-        ["sh", "-e"],
-        input=script,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "HOME": str(tmp_path), "CURL_HOME": str(tmp_path)},
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
-    answers = list(zip(lines[::2], lines[1::2], strict=True))
-    assert [status for _, status in answers] == [
+    answers = by_curl(script, tmp_path)
+    assert [each.shown for each in answers] == [
         *[f"200 {PLAIN}"] * 6,
         f"200 {BINARY_V1}",
         f"200 {PLAIN}",
@@ -101,7 +83,7 @@ def test_the_quick_start_by_curl(
         "200 application/vnd.kafka.json.v1+json",
         "204 ",
     ]
-    bodies: list[Any] = [json.loads(body) if body else None for body, _ in answers]
+    bodies: list[Any] = [each.body for each in answers]
     brokers, topics, described, partitions, by_binary, mine, records, committed = bodies[:8]
     by_json, json_mine, json_records = bodies[9:12]
     number = broker.broker_id
