@@ -32,7 +32,7 @@ class Answered(NamedTuple):
 
 
 class Called(NamedTuple):
-    """What curl showed of an answer. ``shown``: its status and type with a blank between."""
+    """An answer as curl shows it. ``shown``: its status and type with a blank between."""
 
     text: str
     shown: str

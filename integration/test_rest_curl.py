@@ -59,7 +59,7 @@ def test_the_quick_start_of_v2(broker: Broker, proxy: RestProxy, tmp_path: Path)
     broker.create_topic(topic)
     found = calls(SCRIPT_V2, proxy, tmp_path, TOPIC=topic, GROUP=group)
     shown = [each.shown for each in found]
-    # What names no version, in its body or in Accept, is answered as v1.
+    # Without a version in its type or in Accept a request is answered as v1.
     assert shown == [*[f"200 {V1}"] * 2, *[f"200 {V2}"] * 2, "204 ", f"200 {JSON_V2}", "204 "]
     topics, described, produced, created, _, records, _ = [each.body for each in found]
     assert topic in topics
