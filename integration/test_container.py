@@ -20,7 +20,7 @@ from integration.wire import wait_until
 
 ROOT = Path(__file__).resolve().parent.parent
 BASE = os.environ.get("KAFKA08_TEST_BASE", "debian:bookworm-slim")
-BUILT_FROM = ("kafka08", "zk", "tools", "bin", "config", "docs/deploy")
+BUILT_FROM = ("kafka08", "zk", "tools", "bin", "config", "constraints", "docs/deploy")
 FILES = ("pyproject.toml", "setup.cfg", "README.md", "LICENSE")
 NO_SOURCES = shutil.ignore_patterns("__pycache__", "_compiled", "*.so", "*.c")
 BUILD_TIMEOUT_S = 1800
