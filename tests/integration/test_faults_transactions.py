@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from integration.faults.history import Event
-from integration.faults.transactions import records
+from integration.faults.history import Event, History
+from integration.faults.transactions import clients, load, records
 from integration.faults.transactions.checker import KINDS, check
+from integration.faults.transactions.clients import Client, Taken
+from integration.faults.transactions.load import Writer
 from integration.faults.transactions.records import Record
 
 # A transaction of two records, in two topics.
@@ -148,3 +152,51 @@ def test_values_say_what_they_are() -> None:
     assert records.decode(None) is None
     assert records.decode(b"a.b.c/") is None
     assert records.parse(str(record)) == record
+
+
+class StuckClient(Client):
+    """Waits in each commit and when it is closed, as librdkafka's client did once."""
+
+    def __init__(self) -> None:
+        super().__init__("a", [], Path(), "", "")
+        self.asked, self.closing = threading.Event(), threading.Event()
+        self.released = threading.Event()
+
+    def commit(self) -> None:
+        self.asked.set()
+        self.released.wait()
+
+    def close(self) -> None:
+        self.closing.set()
+        self.released.wait()
+
+    def open(self) -> None: ...
+    def begin(self) -> None: ...
+    def send(self, topic: str, partition: int, value: bytes) -> None: ...
+    def flush(self) -> None: ...
+    def offsets(self) -> None: ...
+    def abort(self) -> None: ...
+    def poll(self) -> list[Taken]:
+        return []
+
+    def rewind(self) -> None: ...
+
+
+def test_a_client_that_never_returns_does_not_hold_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load, "CLOSE_S", 0.0)
+    monkeypatch.setattr(load, "ABORTED", 0.0)
+    monkeypatch.setattr(clients, "__file__", __file__)
+    client = StuckClient()
+    history = History(tmp_path / "history")
+    writer = Writer(client, history, 0.0, 1)
+    writer.start()
+    assert client.asked.wait(60)
+    assert writer.where().startswith("commit, line ")
+    writer.abandon()
+    assert client.closing.wait(60)
+    client.released.set()
+    writer.join(60)
+    assert writer.where() == "no call of its client"
+    history.close()

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import random
+import sys
+import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,6 +39,7 @@ MOST_RECORDS = 8
 ABORTED = 0.2  # of all transactions, on purpose
 FLUSHED = 0.7  # of these, so that readers have something to leave out
 READ_S = 60.0
+CLOSE_S = 30.0  # for a client to close, and for its task to end then
 MAX_OFFSET = (1 << 63) - 1
 
 
@@ -113,9 +117,18 @@ class Transactor(Task):
                 self._is_open = True
 
     def abandon(self) -> None:
-        """End without going on for an answer."""
+        """End without going on for an answer. A client may not even close."""
         self.end()
-        self._client.close()
+        closing = threading.Thread(target=self._client.close, daemon=True)
+        closing.start()
+        closing.join(CLOSE_S)
+
+    def where(self) -> str:
+        """The place in the client's code where it is, or waits."""
+        frame = sys._current_frames().get(self.ident or 0)
+        places = traceback.extract_stack(frame) if frame else []
+        inside = [each for each in places if each.filename == clients.__file__]
+        return f"{inside[-1].name}, line {inside[-1].lineno}" if inside else "no call of its client"
 
     def _close(self) -> None:
         self._client.close()
@@ -347,9 +360,9 @@ class TransactionalLoad:
         for task in tasks:
             task.join(max(0.0, deadline - time.monotonic()))
             if task.is_alive():
-                yield f"{task.name}: its last transaction does not end"
+                yield f"{task.name}: its last transaction does not end, in {task.where()}"
                 task.abandon()
-                task.join(30)
+                task.join(CLOSE_S)
 
     @staticmethod
     def _until(what: str, probe: Callable[[], bool], patience_s: float) -> Iterator[str]:
