@@ -13,6 +13,7 @@ from werkzeug.routing import Map, Rule
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Request, Response
 
+from kafka08.console.brokers import broker_settings
 from kafka08.console.forms import Problem, reason_of
 from kafka08.console.pages import (
     all_messages,
@@ -46,6 +47,13 @@ ROUTES = (
     PageRoute("/", cluster.overview),
     PageRoute("/brokers", cluster.brokers),
     PageRoute("/brokers/<int:broker_id>", cluster.broker),
+    PageRoute("/brokers/<int:broker_id>/settings", broker_settings.settings),
+    PageRoute(
+        "/brokers/<int:broker_id>/settings",
+        broker_settings.change_settings,
+        ADMIN,
+        broker_settings.settings,
+    ),
     PageRoute("/topics", cluster.topics),
     PageRoute("/topics/<name>", cluster.topic),
     PageRoute("/topics/<name>/<int:number>", partition.partition),

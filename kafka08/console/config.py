@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafka08.client.cluster import Endpoint, parse_broker_list
 from kafka08.errors import ConfigError
 from kafka08.network.http import is_loopback
 from kafka08.settings.settings import INT, LIST, dotted, setting
@@ -46,6 +47,13 @@ class ConsoleConfig(SslSettings, ZooKeeperSecurity):
         "console.refresh.ms", 5000, low=100, doc="time between two reads of the cluster"
     )
     lag_interval_ms: int = dotted(10000, low=100, doc="time between two collections of lag")
+    broker_metrics: tuple[str, ...] = setting(
+        "console.broker.metrics",
+        (),
+        LIST,
+        doc="id=host:port,...: where brokers serve their metrics, if not where their http.host and "
+        "http.port say",
+    )
     request_timeout_ms: int = dotted(4000, low=1, doc="longest wait for a broker's answer")
     browse_max_bytes: int = setting(
         "console.browse.max.bytes",
@@ -61,7 +69,22 @@ class ConsoleConfig(SslSettings, ZooKeeperSecurity):
         "console.browse.concurrent", 8, low=1, doc="reads and tails at the same time"
     )
 
+    def metrics_endpoints(self) -> dict[int, Endpoint]:
+        """``console.broker.metrics`` by broker. Raises ConfigError."""
+        found = {}
+        for word in self.broker_metrics:
+            id_, _, address = word.partition("=")
+            try:
+                [endpoint] = parse_broker_list([address.strip()])
+            except ConfigError:
+                endpoint = ("", 0)
+            if not id_.strip().isdecimal() or not 0 < endpoint[1] < 65536:
+                raise ConfigError(f"console.broker.metrics: {word} is not id=host:port.")
+            found[int(id_)] = endpoint
+        return found
+
     def check(self) -> None:
+        self.metrics_endpoints()
         if self.read_only or is_loopback(self.http_host):
             return
         if not self.users_file:

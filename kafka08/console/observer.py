@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from kafka08.client.cluster import ClusterClient
 from kafka08.client.log_dirs import DiskUse, disk_use
 from kafka08.common import TopicPartition
+from kafka08.console.brokers.traffic import Traffic, TrafficMeter
 from kafka08.console.cluster_state import ClusterState, StateReader
 from kafka08.console.config import ConsoleConfig
 from kafka08.console.forms import in_words
@@ -24,12 +25,13 @@ _DISKS_EVERY = 3
 
 
 class Observer:
-    """Two loops: one for the state of the cluster, one for lag, open transactions and disks. They
-    never overlap themselves.
+    """Three loops: one for the state of the cluster, one for lag, open transactions and disks, one
+    for bytes in and out. They never overlap themselves.
 
     ``state``, ``lags`` and ``transactions`` are those of the last successful read; ``error`` says
     why the last read failed, "" if it did not. ``rates``: messages per second by topic.
-    ``disks``: of the brokers that answered when they were last asked.
+    ``disks``: of the brokers that answered when they were last asked. ``traffic``: bytes per second
+    when they were last read.
     """
 
     def __init__(
@@ -40,12 +42,14 @@ class Observer:
         history: History,
         config: ConsoleConfig,
         cluster: ClusterClient,
+        meter: TrafficMeter,
         runtime: Runtime,
     ) -> None:
         self.state: ClusterState | None = None
         self.lags: Lags | None = None
         self.transactions: Transactions | None = None
         self.disks = DiskUse()
+        self.traffic = Traffic()
         self.error = ""
         self.lag_error = ""
         self.rates: dict[str, float] = {}
@@ -55,6 +59,7 @@ class Observer:
         self._transactions = transactions
         self._config = config
         self._cluster = cluster
+        self._meter = meter
         self._clock = runtime.clock
         self._scheduler = Scheduler(runtime)
         self._disk_rounds = 0
@@ -62,6 +67,7 @@ class Observer:
     def start(self) -> None:
         self._scheduler.every("console-state", self._config.refresh_ms, self.look)
         self._scheduler.every("console-lag", self._config.lag_interval_ms, self.collect)
+        self._scheduler.every("console-traffic", self._config.lag_interval_ms, self.measure)
 
     def stop(self) -> None:
         self._scheduler.stop(5.0)
@@ -102,6 +108,11 @@ class Observer:
         if self.state is not None:
             self.transactions = self._transactions.read(self.state, self.lags)
             self._read_disks(self.state, self.lags)
+
+    def measure(self) -> None:
+        """Read what brokers have counted, now."""
+        if self.state is not None:
+            self.traffic = self._meter.read(self.state)
 
     def note_starts(self, starts: Mapping[TopicPartition, int]) -> None:
         """The starts of logs after messages were deleted; otherwise they are read now and then."""

@@ -31,6 +31,11 @@ def size(value: int | None) -> str:
     return f"{amount:.1f} {_SIZES[unit]}" if unit else f"{value} B"
 
 
+def rate(value: float) -> str:
+    """12.3 MiB/s, of bytes per second."""
+    return "under 1 B/s" if 0 < value < 1 else f"{size(round(value))}/s"
+
+
 def duration(seconds: float | None) -> str:
     """3 h 20 min."""
     if seconds is None:
@@ -94,4 +99,4 @@ def graph(points: Sequence[Point], label: str, width: int = 640, height: int = 1
     )
 
 
-FILTERS = {"number": number, "size": size, "duration": duration, "moment": moment}
+FILTERS = {"number": number, "rate": rate, "size": size, "duration": duration, "moment": moment}

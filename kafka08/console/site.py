@@ -15,6 +15,7 @@ from werkzeug.wrappers import Request, Response
 
 from kafka08.console import shown
 from kafka08.console.audit import Audit
+from kafka08.console.brokers.traffic import TrafficMeter
 from kafka08.console.browser import Browser
 from kafka08.console.cluster_state import StateReader
 from kafka08.console.config import ConsoleConfig
@@ -83,6 +84,7 @@ class Site:
             History(config.history_path, clock.millis()),
             config,
             groups.cluster,
+            TrafficMeter(groups.cluster, config, runtime),
             runtime,
         )
         self.groups = ConsoleGroups(groups, zk)

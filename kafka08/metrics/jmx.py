@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from kafka08.metrics.meters import Histogram, Meter
-from kafka08.metrics.registry import GAUGE, HISTOGRAM, METER, PERCENT, TEXT, Series
+from kafka08.metrics.registry import GAUGE, HISTOGRAM, METER, PERCENT, TEXT, Metric, Series
 
 _SHARES = {
     "50thPercentile": 0.5,
@@ -68,26 +69,50 @@ def _distribution(values: Histogram) -> dict[str, float]:
     }
 
 
-def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a bean's name fits a pattern as javax.management.ObjectName has them: ``*`` and ``?``
-    in the domain and in values, and ``*`` for any further properties. Raises ValueError."""
-    domain, colon, rest = pattern.partition(":")
+class BeanPattern(NamedTuple):
+    """Bean names as javax.management.ObjectName describes them: ``*`` and ``?`` in the domain and
+    in values. ``is_open``: beans may have further properties."""
+
+    domain: str
+    properties: Mapping[str, str]
+    is_open: bool
+
+    def fits(self, bean: str) -> bool:
+        domain, has = _parts(bean)
+        if not self._has_domain(domain) or not self.properties.keys() <= has.keys():
+            return False
+        if not self.is_open and len(has) != len(self.properties):
+            return False
+        return self._have_values(has)
+
+    def may_fit(self, metric: Metric) -> bool:
+        """Whether a series of the metric can fit. It tells without looking at each of them."""
+        domain, has = _parts(metric.bean)
+        if not self._has_domain(domain):
+            return False
+        return self.properties.keys() <= {*has, *metric.tags} and self._have_values(has)
+
+    def _has_domain(self, domain: str) -> bool:
+        return fnmatchcase(domain, _literal(self.domain))
+
+    def _have_values(self, has: Mapping[str, str]) -> bool:
+        wanted = self.properties
+        return all(fnmatchcase(has[key], _literal(wanted[key])) for key in wanted.keys() & has)
+
+
+def bean_pattern(text: str) -> BeanPattern:
+    """``*`` among the properties stands for any further ones. Raises ValueError."""
+    domain, colon, rest = text.partition(":")
     wanted = [each for each in rest.split(",") if each]
     if not colon or not domain or not wanted or not all("=" in w or w == "*" for w in wanted):
-        raise ValueError(f"not a bean's name or pattern: {pattern}")
+        raise ValueError(f"not a bean's name or pattern: {text}")
     properties = dict(each.split("=", 1) for each in wanted if each != "*")
-    is_open = "*" in wanted
+    return BeanPattern(domain, properties, "*" in wanted)
 
-    def fits(bean: str) -> bool:
-        in_domain, _, listed = bean.partition(":")
-        has = dict(each.split("=", 1) for each in listed.split(",") if "=" in each)
-        if not fnmatchcase(in_domain, _literal(domain)) or not properties.keys() <= has.keys():
-            return False
-        if not is_open and len(has) != len(properties):
-            return False
-        return all(fnmatchcase(has[key], _literal(text)) for key, text in properties.items())
 
-    return fits
+def _parts(bean: str) -> tuple[str, dict[str, str]]:
+    domain, _, listed = bean.partition(":")
+    return domain, dict(each.split("=", 1) for each in listed.split(",") if "=" in each)
 
 
 def _literal(pattern: str) -> str:

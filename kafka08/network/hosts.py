@@ -26,6 +26,18 @@ def first_address(host: str, port: int = 0) -> tuple[int, Address]:
     return family, address
 
 
+def is_own_address(host: str) -> bool:
+    """Whether the first address of ``host`` is one of this machine. Raises OSError if it has
+    none."""
+    family, address = first_address(host)
+    with socket.socket(family, socket.SOCK_DGRAM) as sock:
+        try:
+            sock.bind(address)
+        except OSError:
+            return False
+    return True
+
+
 def bound_socket(
     family: int, address: Address, backlog: int, buffers: Iterable[tuple[int, int]] = ()
 ) -> gevent_socket.socket:

@@ -13,6 +13,7 @@ from kafka08.console.config import ConsoleConfig
 from kafka08.console.site import Site
 from kafka08.groups.admin import GroupAdmin
 from kafka08.security.users import User, Users, line_for
+from tests.console.bean_pages import BeanPages, Counts, beans
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
@@ -78,6 +79,15 @@ class ConsoleScene:
     def look(self) -> None:
         self.observer.look()
         self.observer.collect()
+
+    def count_bytes(self, *rounds: Counts) -> None:
+        """Broker 1 serves its counts at 127.0.0.1:9404, which is to be configured: rounds of 10 s,
+        each with other counts."""
+        pages = BeanPages(self.runtime)
+        for counts in rounds:
+            self.runtime.clock.advance(10)
+            pages.answers["127.0.0.1", 9404] = beans(counts)
+            self.observer.measure()
 
     def get(self, path: str, **options: object) -> TestResponse:
         return self.client.get(path, headers={"Accept": "text/html"}, **options)  # type: ignore[arg-type]

@@ -132,6 +132,11 @@ CHANGES = [route.path for route in ROUTES if route.changes]
 FIELDS = {"name": "t", "partitions": 5, "factor": 1, "typed": "g", "partition": "0"}
 
 
+def filled(path: str) -> str:
+    """The path of a route about topic t or broker 1."""
+    return path.replace("<name>", "t").replace("<int:broker_id>", "1")
+
+
 def changeable(**settings: object) -> ConsoleScene:
     scene = ConsoleScene(**settings)  # type: ignore[arg-type]
     scene.topic("t", [1])
@@ -150,7 +155,7 @@ def test_a_read_only_console_refuses_every_change(path: str) -> None:
     scene = changeable()
     writes = len(scene.server.writes)
     token = scene.site.tokens.of(User("", "admin"))
-    answer = scene.post(path.replace("<name>", "t"), token=token, **FIELDS)
+    answer = scene.post(filled(path), token=token, **FIELDS)
     assert answer.status_code == 403
     assert "read-only" in answer.text
     assert len(scene.server.writes) == writes
@@ -162,7 +167,7 @@ def test_a_read_only_console_has_no_form_for_a_change() -> None:
     scene = changeable()
     for_all = {each.path for each in ROUTES if each.role is None}
     for route in ROUTES:
-        path = route.path.replace("<name>", "t").replace("<int:broker_id>", "1")
+        path = filled(route.path)
         answer = scene.get(path + ("?name=g" if path.startswith("/group") else ""))
         assert 'method="post"' not in answer.text
         if route.path not in for_all:
@@ -174,7 +179,7 @@ def test_a_read_only_console_has_no_form_for_a_change() -> None:
 def test_a_change_needs_the_token_of_a_page(path: str) -> None:
     scene = changeable(read_only=False)
     writes = len(scene.server.writes)
-    path = path.replace("<name>", "t")
+    path = filled(path)
     token = scene.site.tokens.of(User("", "admin"))
     assert scene.client.post(path, data=FIELDS).status_code == 403
     assert scene.post(path, **{**FIELDS, "token": "x" * 64}).status_code == 403
@@ -196,7 +201,7 @@ def test_users_make_the_changes_of_their_role(role: str) -> None:
     for route in ROUTES:
         allowed = route.role == role == "operator"
         if route.changes and not allowed:
-            path = route.path.replace("<name>", "t")
+            path = filled(route.path)
             data = {**FIELDS, "token": token}
             answer = scene.client.post(path, data=data, auth=("ann", "secret"))
             assert answer.status_code == 403

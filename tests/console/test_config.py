@@ -37,3 +37,18 @@ def test_changes_from_other_machines_need_users_and_tls(more: dict[str, str], na
 def test_zookeeper_must_be_named() -> None:
     with pytest.raises(ConfigError, match=r"zookeeper\.connect"):
         ConsoleConfig.from_properties({})
+
+
+def test_where_brokers_serve_their_metrics() -> None:
+    texts = {**ZK, "console.broker.metrics": "1=b1:9404, 2=[::1]:9405"}
+    config = ConsoleConfig.from_properties(texts)
+    assert config.metrics_endpoints() == {1: ("b1", 9404), 2: ("::1", 9405)}
+    assert ConsoleConfig.from_properties(ZK).metrics_endpoints() == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["b1:9404", "1=b1", "1=", "1", "x=b1:9404", "-1=b1:9404", "1=b1:0", "1=b1:65536"]
+)
+def test_wrong_places_of_metrics_are_named(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"console\.broker\.metrics: .* is not id=host:port"):
+        ConsoleConfig.from_properties({**ZK, "console.broker.metrics": text})

@@ -24,6 +24,14 @@ def test_sizes(value: int | None, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
+    [(0.0, "0 B/s"), (0.2, "under 1 B/s"), (511.6, "512 B/s"), (3 << 19, "1.5 MiB/s")],
+)
+def test_rates(value: float, text: str) -> None:
+    assert shown.rate(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
     [(None, "-"), (0, "0 s"), (61, "1 min 1 s"), (3600, "1 h"), (90061, "1 d 1 h"), (-5, "0 s")],
 )
 def test_durations(value: float | None, text: str) -> None:

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.metrics.jmx import attributes, matcher
+from kafka08.metrics.jmx import attributes, bean_pattern
 from kafka08.metrics.meters import Histogram, IdleShare, Meter, Timer
+from kafka08.metrics.names import TOPICS
 from kafka08.metrics.registry import GAUGE, HISTOGRAM, METER, PERCENT, TIMER, Metric, Series
 
 RATES = ["Count", "MeanRate", "OneMinuteRate", "FiveMinuteRate", "FifteenMinuteRate"]
@@ -74,10 +75,26 @@ BEAN = "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec,topic=a[b]"
     ],
 )
 def test_patterns(pattern: str, fits: bool) -> None:
-    assert matcher(pattern)(BEAN) is fits
+    assert bean_pattern(pattern).fits(BEAN) is fits
 
 
 @pytest.mark.parametrize("pattern", ["", "kafka", "kafka.server", ":type=T", "d:", "d:x", "d:,"])
 def test_other_texts_are_refused(pattern: str) -> None:
     with pytest.raises(ValueError, match=r"^not a bean's name or pattern"):
-        matcher(pattern)
+        bean_pattern(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "may"),
+    [
+        ("*:*", True),
+        ("kafka.server:type=BrokerTopicMetrics,name=Bytes*PerSec,*", True),
+        ("kafka.server:topic=t,*", True),
+        ("kafka.server:type=BrokerTopicMetrics", True),
+        ("kafka.server:type=BrokerTopicMetrics,name=Messages*,*", False),
+        ("kafka.server:partition=0,*", False),
+        ("kafka.log:*", False),
+    ],
+)
+def test_a_pattern_says_which_metrics_need_not_be_looked_at(pattern: str, may: bool) -> None:
+    assert bean_pattern(pattern).may_fit(TOPICS["bytes_in"]) is may

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka08.errors import ConfigError
-from kafka08.network.hosts import canonical_host_name
+from kafka08.network.hosts import canonical_host_name, is_own_address
 
 
 class Resolver:
@@ -66,3 +66,17 @@ def test_a_name_without_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
         ConfigError, match=r"this machine, box, .*advertised\.host\.name .*host\.name"
     ):
         resolve(monkeypatch, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("host", "is_own"), [("127.0.0.1", True), ("[::1]", True), ("192.0.2.1", False)]
+)
+def test_addresses_of_this_machine(host: str, is_own: bool) -> None:
+    """192.0.2.0/24 is for documentation: no machine has it."""
+    assert is_own_address(host) is is_own
+
+
+def test_a_host_without_an_address_is_not_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", Resolver({}, {}).getaddrinfo)
+    with pytest.raises(socket.gaierror):
+        is_own_address("nowhere")

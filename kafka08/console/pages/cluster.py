@@ -14,6 +14,7 @@ from kafka08 import admin
 from kafka08.client.log_dirs import DiskUse, TopicSize, sizes
 from kafka08.common import INTERNAL_TOPICS, TopicPartition
 from kafka08.console import shown
+from kafka08.console.brokers.traffic import Rates
 from kafka08.console.cluster_state import BrokerView, ClusterState, PartitionView, TopicView
 from kafka08.console.condition import Verdict, condition
 from kafka08.console.observer import Observer
@@ -42,13 +43,14 @@ _KINDS = {
 
 class BrokerRow(NamedTuple):
     """``behind``: its replicas that are not in sync. ``size``: bytes of all its replicas, None if
-    the broker does not say."""
+    the broker does not say. ``traffic``: None if it is not known."""
 
     broker: BrokerView
     leads: int
     replicas: int
     behind: int
     size: int | None
+    traffic: Rates | None
 
 
 class DirectoryRow(NamedTuple):
@@ -67,7 +69,7 @@ class DirectoryRow(NamedTuple):
 class TopicRow(NamedTuple):
     """``spread``: per cent of the live brokers that have a replica. ``leader_skew``: by how many
     per cent the broker with the most leaders exceeds an even share. ``size``: of the replicas on
-    brokers that say it, None if none does."""
+    brokers that say it, None if none does. ``traffic``: None if that of a leader is not known."""
 
     name: str
     view: TopicView
@@ -76,6 +78,7 @@ class TopicRow(NamedTuple):
     messages: int | None
     size: TopicSize | None
     rate: float | None
+    traffic: Rates | None
 
 
 class PartitionRow(NamedTuple):
@@ -96,6 +99,22 @@ class ReaderRow(NamedTuple):
     members: int
 
 
+_TRAFFIC_COLUMNS = (
+    Column(
+        "bytes_in_per_second",
+        "Bytes in",
+        lambda row: row.traffic and row.traffic.bytes_in,
+        is_number=True,
+        hint="From producers",
+    ),
+    Column(
+        "bytes_out_per_second",
+        "Bytes out",
+        lambda row: row.traffic and row.traffic.bytes_out,
+        is_number=True,
+        hint="To consumers",
+    ),
+)
 _BROKER_COLUMNS = (
     Column("id", "Id", lambda row: row.broker.id),
     Column("addresses", "Address", lambda row: row.broker.addresses),
@@ -121,6 +140,7 @@ _BROKER_COLUMNS = (
     Column("replicas", "Replicas", lambda row: row.replicas, is_number=True),
     Column("not_in_sync", "Not in sync", lambda row: row.behind, is_number=True),
     Column("size_bytes", "On disk", lambda row: row.size, is_number=True),
+    *_TRAFFIC_COLUMNS,
 )
 _TOPIC_COLUMNS = (
     Column("name", "Topic", lambda row: row.name),
@@ -159,6 +179,7 @@ _TOPIC_COLUMNS = (
         hint="All replicas together",
     ),
     Column("messages_per_second", "In a second", lambda row: row.rate, is_number=True),
+    *_TRAFFIC_COLUMNS,
 )
 
 
@@ -199,6 +220,8 @@ def overview(visit: Visit) -> Response:
         **_counts(state),
         "moves": len(state.moves),
         "messages_per_second": sum(observer.rates.values()) if observer.rates else None,
+        **traffic_data(observer.traffic.total),
+        "brokers_with_bytes": len(observer.traffic.brokers),
         "groups_behind": [group_data(each) for each in behind],
         "open_transactions": len(transactions.open) if transactions else None,
         "late_transactions": len(transactions.late) if transactions else None,
@@ -217,6 +240,7 @@ def overview(visit: Visit) -> Response:
         condition=found,
         refresh=visit.refresh,
         state=state,
+        traffic=observer.traffic,
         transactions=transactions,
     )
 
@@ -233,14 +257,27 @@ def _counts(state: ClusterState) -> dict[str, int | None]:
     return {"partitions": len(views), **told}
 
 
-def broker_rows(state: ClusterState, disks: DiskUse) -> list[BrokerRow]:
+def traffic_data(traffic: Rates | None) -> dict[str, float | None]:
+    """Null for what is not known."""
+    return {
+        "bytes_in_per_second": traffic and traffic.bytes_in,
+        "bytes_out_per_second": traffic and traffic.bytes_out,
+    }
+
+
+def broker_rows(state: ClusterState, observer: Observer) -> list[BrokerRow]:
     views = [view for _, view in state.partitions()]
     leads = Counter(view.leader for view in views)
     replicas = Counter(replica for view in views for replica in view.replicas)
     in_sync = Counter(replica for view in views for replica in view.replicas if replica in view.isr)
     return [
         BrokerRow(
-            broker, leads[id], replicas[id], replicas[id] - in_sync[id], disks.brokers.get(id)
+            broker,
+            leads[id],
+            replicas[id],
+            replicas[id] - in_sync[id],
+            observer.disks.brokers.get(id),
+            observer.traffic.of(broker),
         )
         for id, broker in state.brokers.items()
     ]
@@ -248,7 +285,7 @@ def broker_rows(state: ClusterState, disks: DiskUse) -> list[BrokerRow]:
 
 def brokers(visit: Visit) -> Response:
     state = state_of(visit)
-    rows = table(visit, broker_rows(state, visit.site.observer.disks), _BROKER_COLUMNS)
+    rows = table(visit, broker_rows(state, visit.site.observer), _BROKER_COLUMNS)
     data = {"brokers": [_broker_data(row, state) for row in rows.rows]}
     return visit.answer("brokers.html", data, refresh=visit.refresh, state=state, table=rows)
 
@@ -263,15 +300,16 @@ def _broker_data(row: BrokerRow, state: ClusterState) -> dict[str, object]:
 
 
 def broker(visit: Visit, broker_id: int) -> Response:
-    state, disks = state_of(visit), visit.site.observer.disks
-    row = next((row for row in broker_rows(state, disks) if row.broker.id == broker_id), None)
+    state, observer = state_of(visit), visit.site.observer
+    row = next((row for row in broker_rows(state, observer) if row.broker.id == broker_id), None)
     if row is None:
         raise NotFound(f"There is no broker {broker_id}.")
     every = [(tp, view) for tp, view in state.partitions() if broker_id in view.replicas]
     partitions = every[:_SHOWN_PARTITIONS]
     data = {
         "broker": _broker_data(row, state),
-        "directories": _directories(disks, row.broker),
+        "bytes_not_known": observer.traffic.why_not(row.broker),
+        "directories": _directories(observer.disks, row.broker),
         "partitions": [{"topic": tp.topic, **_partition_data(tp, view)} for tp, view in partitions],
         "more_partitions": len(every) - len(partitions),
     }
@@ -377,6 +415,7 @@ def _topic_row(
         messages.get(topic),
         observer.disks.topics.get(topic),
         observer.rates.get(topic),
+        observer.traffic.topics.get(topic),
     )
 
 
@@ -403,6 +442,7 @@ def topic(visit: Visit, name: str) -> Response:
         name=name,
         refresh=visit.refresh,
         replicas=sum(len(each.replicas) for each in view.partitions.values()),
+        row=row,
         rows=rows,
         size=row.size,
         state=state,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from kafka08.console.cluster_state import BrokerView, ClusterState
 from kafka08.console.condition import Condition
 from kafka08.console.observer import Observer
-from kafka08.console.shown import duration, moment, number
+from kafka08.console.shown import duration, moment, number, rate
 from kafka08.lag.collector import Lags
 
 _WIDTH = 80
@@ -40,14 +40,18 @@ def _state(state: ClusterState, observer: Observer) -> Iterator[str]:
     if state.told:
         under = number(sum(view.is_under_replicated for view in views))
         offline = number(sum(view.is_offline for view in views))
-    rate = number(sum(observer.rates.values())) if observer.rates else _UNKNOWN
+    messages = number(sum(observer.rates.values())) if observer.rates else _UNKNOWN
+    total = observer.traffic.total
+    bytes_in, bytes_out = map(rate, total) if total else (_UNKNOWN, _UNKNOWN)
     yield ""
     yield f"Partitions: {number(len(views))} in {number(len(state.topics))} topics"
     figures = [
         (under, "under-replicated"),
         (offline, "without a leader"),
         (number(len(state.moves)), "being moved"),
-        (rate, "messages in a second"),
+        (messages, "messages in a second"),
+        (bytes_in, "from producers"),
+        (bytes_out, "to consumers"),
     ]
     yield from _table(figures, "><")
 

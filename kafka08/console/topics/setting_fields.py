@@ -7,28 +7,24 @@ from typing import NamedTuple
 
 from werkzeug.datastructures import MultiDict
 
-from kafka08.console.forms import FieldError, whole
-from kafka08.console.topics import units
+from kafka08.console.forms import FieldError
+from kafka08.console.topics.setting_kinds import (
+    choices_of,
+    default_text,
+    doc_of,
+    mistake,
+    plain_of,
+    taken,
+    type_of,
+    unit_of,
+)
 from kafka08.errors import KafkaError
 from kafka08.settings.later_topics import LaterTopicSettings
-from kafka08.settings.settings import LONG_MAX, NumberFormatError, Setting
+from kafka08.settings.settings import NumberFormatError
 from kafka08.settings.topic import TOPIC_KEYS, LogConfig
 
 BUILT_IN = "built-in"
 _PREFIX = "own."
-_POLICIES = {"cleanup.policy": ("delete", "compact", "compact,delete")}
-_WHOLE = ("int", "long")
-_TYPES = {
-    "boolean": "yes/no",
-    "double": "number",
-    "list": "list",
-    **dict.fromkeys(_WHOLE, "number"),
-}
-_FORMS = {
-    "boolean": "is not true or false",
-    "double": "is not a number",
-    "release": "is not a release like 2.8",
-}
 _SETTINGS = {
     each.key: each for kind in (LogConfig, LaterTopicSettings) for each in kind.settings().values()
 }
@@ -81,50 +77,20 @@ def setting_rows(
 
 def _row(name: str, value: str | None, told: Default | None) -> SettingRow:
     known = _SETTINGS.get(name)
-    default = told or Default(None if known is None else _text(known.default))
-    is_whole = known is not None and known.kind.name in _WHOLE and not known.kind.choices
-    choices = _choices(name, known)
+    default = told or Default(None if known is None else default_text(known))
+    choices = choices_of(name, known)
     return SettingRow(
         name,
-        _type(known, choices),
-        units.quantity(name).unit if is_whole else "",
+        type_of(known, choices),
+        unit_of(name, known),
         value,
-        _plain(name, value) if is_whole else "",
+        plain_of(name, known, value),
         default.value,
-        _plain(name, default.value) if is_whole else "",
+        plain_of(name, known, default.value),
         default.source,
         choices,
-        known.doc.replace("`", "") if known else "Topics have no such setting.",
+        doc_of(known) if known else "Topics have no such setting.",
     )
-
-
-def _text(value: object) -> str:
-    """A default as a tool writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ",".join(value) if isinstance(value, tuple) else str(value)
-
-
-def _choices(name: str, known: Setting | None) -> tuple[str, ...]:
-    if known is None:
-        return ()
-    if known.kind.name == "boolean":
-        return ("true", "false")
-    return known.kind.choices or _POLICIES.get(name, ())
-
-
-def _type(known: Setting | None, choices: tuple[str, ...]) -> str:
-    if known is None:
-        return "unknown"
-    return _TYPES.get(known.kind.name) or ("choice" if choices else "text")
-
-
-def _plain(name: str, value: str | None) -> str:
-    try:
-        shown = units.plain(name, int(value or ""))
-    except ValueError:  # another tool may have written anything
-        return ""
-    return "" if shown == value else shown
 
 
 def own_settings(form: MultiDict[str, str], own: Mapping[str, str]) -> dict[str, str]:
@@ -141,25 +107,11 @@ def own_settings(form: MultiDict[str, str], own: Mapping[str, str]) -> dict[str,
         elif text != before and not text:
             del after[row.name]
         elif text != before:
-            after[row.name] = _taken(row, text)
+            after[row.name] = taken(row.name, _SETTINGS.get(row.name), text, row.field)
     changed = [name for name, value in after.items() if own.get(name) != value]
     if after != own:
         _check(after, changed)
     return after
-
-
-def _taken(row: SettingRow, text: str) -> str:
-    """The value to store. Raises FieldError."""
-    known = _SETTINGS.get(row.name)
-    if known is not None and known.kind.name in _WHOLE and not row.choices:
-        try:
-            number = units.parsed(row.name, text)
-        except ValueError as error:
-            raise FieldError(row.field, str(error)) from None
-        return str(whole(str(number), row.field, known.low or 0, known.high or LONG_MAX))
-    if row.choices and text not in row.choices:
-        raise FieldError(row.field, f"{text!r} is not one of {', '.join(row.choices)}")
-    return text
 
 
 def _check(after: Mapping[str, str], changed: list[str]) -> None:
@@ -171,8 +123,7 @@ def _check(after: Mapping[str, str], changed: list[str]) -> None:
         try:
             LogConfig.validate({name: value})
         except NumberFormatError:
-            form = _FORMS.get(_SETTINGS[name].kind.name, "is not a number")
-            raise FieldError(field, f"{value!r} {form}") from None
+            raise FieldError(field, f"{value!r} {mistake(_SETTINGS[name])}") from None
         except KafkaError as error:
             raise FieldError(field, str(error)) from None
     try:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kafka08.settings.settings import LONG_MAX
 
-_NUMBER = re.compile(r"([+-]?[0-9]{1,25}(?:\.[0-9]{1,9})?)\s*([A-Za-z]*)")
+_NUMBER = re.compile(r"([+-]?[0-9]{1,25}(?:\.[0-9]{1,9})?)\s*([A-Za-z]*(?:/s)?)")
 _LARGEST = "largest number"
 """Shown for the largest long of a setting in which another number means that there is no limit."""
 
@@ -20,7 +20,7 @@ class Quantity(NamedTuple):
 
     unit: str
     shown: tuple[tuple[str, int], ...]
-    read: Mapping[str, int]
+    read: Mapping[str, int | Fraction]
     examples: str
 
 
@@ -52,21 +52,64 @@ _SIZES = {
     "gib": 1 << 30,
     "tib": 1 << 40,
 }
+
+
+def _time_in(unit: str, size: int) -> Quantity:
+    return Quantity(
+        unit,
+        tuple((name, each // size) for name, each in _SHOWN_TIMES if each >= size),
+        {name: Fraction(each, size) for name, each in _TIMES.items()},
+        f"7 days, or a number of {unit}",
+    )
+
+
 TIME = Quantity("ms", _SHOWN_TIMES, _TIMES, "7 days, 12 h, 30 min, or a number of ms")
 SIZE = Quantity("bytes", _SHOWN_SIZES, _SIZES, "512 MB, 1 GiB, or a number of bytes")
+RATE = Quantity(
+    "bytes/s",
+    tuple((f"{unit}/s", size) for unit, size in _SHOWN_SIZES),
+    {**_SIZES, **{f"{unit}/s": size for unit, size in _SIZES.items()}},
+    "10 MiB/s, or a number of bytes a second",
+)
 COUNT = Quantity("", (("", 1),), {}, "10000")
+_QUANTITIES = {
+    ".ms": TIME,
+    **dict.fromkeys((".seconds", ".secs"), _time_in("s", _SECOND)),
+    ".minutes": _time_in("min", _MINUTE),
+    ".hours": _time_in("h", _HOUR),
+    **dict.fromkeys((".bytes", ".buffer.size"), SIZE),
+    **dict.fromkeys(
+        (
+            ".throttled.rate",
+            ".bytes.per.second",
+            "quota.producer.default",
+            "quota.consumer.default",
+        ),
+        RATE,
+    ),
+}
+"""By the ends of keys, of topics and of brokers."""
 _NO_LIMIT = Endless(LONG_MAX, "no limit")
 _ENDLESS = {
     "retention.ms": Endless(-1, "no limit"),
     "retention.bytes": Endless(-1, "no limit"),
+    "log.retention.bytes": Endless(-1, "no limit"),
     "flush.ms": Endless(LONG_MAX, "never"),
     "flush.messages": Endless(LONG_MAX, "never"),
+    **dict.fromkeys(
+        (
+            "log.flush.interval.ms",
+            "log.flush.scheduler.interval.ms",
+            "log.flush.interval.messages",
+        ),
+        Endless(LONG_MAX, "never"),
+    ),
 }
 
 
 def quantity(key: str) -> Quantity:
     """The kind of things that a setting with whole numbers counts."""
-    return TIME if key.endswith(".ms") else SIZE if key.endswith(".bytes") else COUNT
+    return next((found for end, found in _QUANTITIES.items() if key.endswith(end)), COUNT)
 
 
 def plain(key: str, number: int) -> str:

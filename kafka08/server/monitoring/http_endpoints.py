@@ -103,14 +103,14 @@ class Endpoints:
     def _jmx(self, environ: WSGIEnvironment) -> Page:
         asked = parse_qs(environ["QUERY_STRING"], keep_blank_values=True).get("qry", ["*:*"])[-1]
         try:
-            fits = jmx.matcher(asked)
+            pattern = jmx.bean_pattern(asked)
         except ValueError as error:
             return _json(_BAD, {"error": str(error)})
         registry, beans = self._registry, []
-        for metric, piece in registry.pieces():
+        for metric, piece in registry.pieces(pattern.may_fit):
             for series in piece:
                 name = series.bean
-                if fits(name):
+                if pattern.fits(name):
                     bean = {"name": name, "modelerType": metric.kind}
                     beans.append(json.dumps(bean | jmx.attributes(series, registry.age)))
             self._runtime.sleep(0)

@@ -292,3 +292,67 @@ def test_without_any_broker_leaders_are_unknown() -> None:
     scene.cluster.down = {broker.port for broker in BROKERS}
     scene.observer.look()
     assert "No broker answers" in scene.page("/")
+
+
+def scene_with_bytes() -> ConsoleScene:
+    """Broker 1 leads t and quiet; broker 2 is of 0.8.2.2 and leads u."""
+    scene = ConsoleScene(broker_metrics=("1=127.0.0.1:9404",))
+    scene.topic("quiet", [1])
+    scene.topic("t", [1])
+    scene.topic("u", [2])
+    scene.look()
+    scene.count_bytes({"": (0, 0)}, {"": (20480, 5120), "t": (20480, 5120)})
+    return scene
+
+
+def test_bytes_in_and_out_of_brokers() -> None:
+    scene = scene_with_bytes()
+    exact = '<span title="2,048 bytes per second">2.0 KiB/s</span>'
+    assert exact in scene.get("/brokers").text
+    page = scene.page("/brokers")
+    assert "2.0 KiB/s 512 B/s" in page and "not known not known" in page
+    first = scene.page("/brokers/1")
+    assert "Bytes in, from producers 2.0 KiB/s Bytes out, to consumers 512 B/s" in first
+    assert "are not known:" not in first
+    second = scene.page("/brokers/2")
+    assert "Bytes in, from producers not known Bytes out, to consumers not known" in second
+    assert (
+        "Bytes in and out are not known: brokers of 0.8.2.2 do not serve their metrics over HTTP."
+        in second
+    )
+
+
+def test_bytes_in_and_out_of_topics() -> None:
+    scene = scene_with_bytes()
+    page = scene.page("/topics")
+    assert "2.0 KiB/s 512 B/s" in page and "0 B/s 0 B/s" in page and "not known not known" in page
+    order = re.findall(
+        r'<td><a href="/topics/(\w+)">', scene.get("/topics?sort=-bytes_in_per_second").text
+    )
+    assert order == ["t", "quiet", "u"]
+    order = re.findall(
+        r'<td><a href="/topics/(\w+)">', scene.get("/topics?sort=bytes_out_per_second").text
+    )
+    assert order == ["u", "quiet", "t"]
+    page = scene.page("/topics/t")
+    assert "Bytes in, from producers 2.0 KiB/s Bytes out, to consumers 512 B/s" in page
+    assert "Bytes in, from producers not known" in scene.page("/topics/u")
+
+
+def test_bytes_in_and_out_on_the_overview() -> None:
+    scene = scene_with_bytes()
+    page = scene.page("/")
+    assert "Bytes in, from producers 2.0 KiB/s Bytes out, to consumers 512 B/s" in page
+    assert "Bytes are those of 1 of 2 brokers" in page
+    none = ConsoleScene()
+    none.look()
+    page = none.page("/")
+    assert "Bytes in, from producers not known" in page and "Bytes are those of" not in page
+
+
+def test_pages_ask_no_broker_for_bytes() -> None:
+    scene = scene_with_bytes()
+    scene.runtime.open_socket = None
+    for path in ("/", "/brokers", "/brokers/1", "/topics", "/topics/t"):
+        assert scene.get(path).status_code == 200
+    assert scene.observer.traffic.brokers.keys() == {1}

@@ -190,3 +190,27 @@ def test_json_asks_nobody_more_than_the_page() -> None:
         data(scene, path)
     assert len(scene.cluster.requests) == asked
     assert len(scene.cluster.sent(DescribeLogDirsRequest)) == 1
+
+
+def test_bytes_in_and_out() -> None:
+    scene = ConsoleScene(broker_metrics=("1=127.0.0.1:9404",))
+    scene.topic("t", [1])
+    scene.topic("u", [2])
+    scene.look()
+    scene.count_bytes({"": (0, 0)}, {"": (20480, 5120), "t": (20480, 5120)})
+
+    def rates(found: Any) -> tuple[float | None, float | None]:
+        return found["bytes_in_per_second"], found["bytes_out_per_second"]
+
+    overview = data(scene, "/")
+    assert (rates(overview), overview["brokers_with_bytes"]) == ((2048.0, 512.0), 1)
+    [first, second] = data(scene, "/brokers")["brokers"]
+    assert (rates(first), rates(second)) == ((2048.0, 512.0), (None, None))
+    [t, u] = data(scene, "/topics")["topics"]
+    assert (rates(t), rates(u)) == ((2048.0, 512.0), (None, None))
+    assert rates(data(scene, "/topics/t")["topic"]) == (2048.0, 512.0)
+    assert data(scene, "/brokers/1")["bytes_not_known"] is None
+    reason = data(scene, "/brokers/2")["bytes_not_known"]
+    assert reason == "brokers of 0.8.2.2 do not serve their metrics over HTTP"
+    none = data(scene_with_all(), "/")
+    assert (rates(none), none["brokers_with_bytes"]) == ((None, None), 0)

@@ -48,6 +48,8 @@ Partitions: 2 in 2 topics
         0  without a leader
         0  being moved
   unknown  messages in a second
+  unknown  from producers
+  unknown  to consumers
 
 Groups: 2, with lag 1
   1,234  STOP  0 s  readers
@@ -119,3 +121,13 @@ def test_a_login_is_needed_for_it_too() -> None:
     scene.look()
     assert scene.client.get("/").status_code == 401
     assert scene.client.get("/", auth=("ann", "secret")).status_code == 200
+
+
+def test_bytes_in_a_second() -> None:
+    scene = ConsoleScene(broker_metrics=("1=127.0.0.1:9404",))
+    scene.topic("t", [1])
+    scene.look()
+    scene.count_bytes({"": (0, 0)}, {"": (20480, 5120)})
+    found = text(scene)
+    assert "2.0 KiB/s  from producers\n" in found
+    assert "  512 B/s  to consumers\n" in found

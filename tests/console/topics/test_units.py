@@ -10,6 +10,8 @@ from kafka08.console.topics.units import parsed, plain
 from kafka08.settings.settings import LONG_MAX
 
 KEYS = ("retention.ms", "retention.bytes", "flush.ms", "flush.messages", "segment.bytes", "other")
+KEYS += ("log.retention.hours", "offsets.retention.minutes", "quota.window.size.seconds")
+KEYS += ("log.retention.bytes", "leader.replication.throttled.rate", "log.flush.interval.ms")
 UNITS = (1, 1000, 60_000, 3_600_000, 86_400_000, 1 << 10, 1 << 20, 1 << 30)
 LONGS = st.integers(-(2**63), LONG_MAX)
 
@@ -47,6 +49,15 @@ def test_plain_numbers_are_read(key: str, number: int) -> None:
         ("segment.bytes", 1073741824, "1 GiB"),
         ("max.message.bytes", 1000012, "1000012 bytes"),
         ("retention.bytes", -1, "no limit"),
+        ("log.retention.bytes", -1, "no limit"),
+        ("log.retention.hours", 168, "7 days"),
+        ("log.retention.hours", 36, "36 h"),
+        ("log.retention.minutes", 90, "90 min"),
+        ("kafka.metrics.polling.interval.secs", 10, "10 s"),
+        ("log.flush.interval.ms", LONG_MAX, "never"),
+        ("leader.replication.throttled.rate", 10485760, "10 MiB/s"),
+        ("leader.replication.throttled.rate", LONG_MAX, "no limit"),
+        ("offsets.load.buffer.size", 5242880, "5 MiB"),
     ],
 )
 def test_how_numbers_are_shown(key: str, number: int, shown: str) -> None:
@@ -63,6 +74,9 @@ def test_how_numbers_are_shown(key: str, number: int, shown: str) -> None:
         ("retention.bytes", "512 MB", 512_000_000),
         ("retention.bytes", "512 MiB", 512 << 20),
         ("flush.messages", "+7", 7),
+        ("log.retention.hours", "2 days", 48),
+        ("leader.replication.throttled.rate", "10 MiB/s", 10485760),
+        ("leader.replication.throttled.rate", "10 mb", 10_000_000),
     ],
 )
 def test_how_numbers_are_written(key: str, text: str, number: int) -> None:
@@ -82,6 +96,12 @@ def test_how_numbers_are_written(key: str, text: str, number: int) -> None:
         ("retention.bytes", "٣"),
         ("flush.messages", "5 ms"),
         ("flush.messages", "0x10"),
+        ("log.retention.hours", "1 MiB"),
+        ("log.retention.hours", "90 min"),
+        ("retention.bytes", "1 MiB/s"),
+        ("flush.messages", "1/s"),
+        ("leader.replication.throttled.rate", "1 day"),
+        ("leader.replication.throttled.rate", "5 /s"),
     ],
 )
 def test_other_texts_are_refused(key: str, text: str) -> None:
