@@ -57,7 +57,8 @@ ALLOWED = {
     "connect": f"spark producer consumer client {CLIENT}",
     "rest": f"admin groups producer consumer client {CLIENT} network",
     "lag": f"client groups.nodes groups.records {CLIENT}",
-    "console": "lag network.hosts network.http groups topics "
+    "console": "controller.elections controller.context lag network.hosts network.http groups "
+    "topics "
     "connect.config consumer client producer.encoding producer.partitioners "
     f"zookeeper {CLIENT} admin",
     "tools": "rest connect producer consumer client groups topics server spark network zookeeper "

@@ -14,6 +14,7 @@ from werkzeug.utils import redirect
 from werkzeug.wrappers import Request, Response
 
 from kafka08.console.brokers import broker_settings
+from kafka08.console.failures import pages as failures
 from kafka08.console.forms import Problem, reason_of
 from kafka08.console.pages import (
     all_messages,
@@ -30,6 +31,7 @@ from kafka08.console.pages import (
 from kafka08.console.pages import topic_changes as topics
 from kafka08.console.pages.data import encoded
 from kafka08.console.site import HTML, JSON, TEXT, Page, PageRoute, Site, Visit
+from kafka08.console.timeline import pages as events
 from kafka08.console.topics import cloning, emptying, partition, topic_settings
 from kafka08.errors import (
     AdminOperationError,
@@ -54,6 +56,7 @@ ROUTES = (
         ADMIN,
         broker_settings.settings,
     ),
+    PageRoute("/brokers/<int:broker_id>/what-if", failures.what_if_page),
     PageRoute("/topics", cluster.topics),
     PageRoute("/topics/<name>", cluster.topic),
     PageRoute("/topics/<name>/<int:number>", partition.partition),
@@ -87,6 +90,7 @@ ROUTES = (
     PageRoute("/group/reset", group_changes.reset, OPERATOR, group_changes.reset_form),
     PageRoute("/group/delete", group_changes.delete_form, OPERATOR),
     PageRoute("/group/delete", group_changes.delete, OPERATOR, group_changes.delete_form),
+    PageRoute("/events", events.events),
     PageRoute("/transactions", transactions.transactions),
     PageRoute("/transactions/abort", transactions.abort_form, ADMIN),
     PageRoute("/transactions/abort", transactions.abort, ADMIN, transactions.abort_form),

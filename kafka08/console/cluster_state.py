@@ -17,6 +17,7 @@ from kafka08 import admin
 from kafka08.client.cluster import ClusterClient
 from kafka08.client.requests import flatten
 from kafka08.common import TopicPartition
+from kafka08.console.topics.settings_reader import SettingsReader
 from kafka08.errors import KafkaError
 from kafka08.protocol import schemas
 from kafka08.runtime import Clock
@@ -97,7 +98,7 @@ class TopicView(NamedTuple):
 
 class ClusterState(NamedTuple):
     """``brokers`` by id, also dead ones. ``controller`` None: there is none. ``told``: false if no
-    broker answered, so that leaders and isrs are unknown."""
+    broker answered, so that leaders and isrs are unknown. ``settings``: topics' own ones."""
 
     time_ms: int
     brokers: Mapping[int, BrokerView]
@@ -107,6 +108,7 @@ class ClusterState(NamedTuple):
     moves: Mapping[TopicPartition, tuple[int, ...]]
     elections: int
     told: bool
+    settings: Mapping[str, Mapping[str, str]] = {}
 
     @property
     def live(self) -> list[BrokerView]:
@@ -129,6 +131,10 @@ class StateReader:
     _cluster: ClusterClient
     _clock: Clock
     _known: dict[int, BrokerView] = field(default_factory=dict)
+    _settings: SettingsReader = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._settings = SettingsReader(self._zk)
 
     def read(self) -> ClusterState:
         """Raises the errors of ZkClient."""
@@ -147,6 +153,7 @@ class StateReader:
             _or_none(partial(admin.fetch_reassignments, self._zk)) or {},
             len(_or_none(partial(admin.fetch_preferred_elections, self._zk)) or ()),
             metadata is not None,
+            self._settings.read(topics),
         )
 
     def _metadata(self) -> dict[TopicPartition, schemas.PartitionMetadata] | None:

@@ -41,7 +41,7 @@ class ConsoleConfig(SslSettings, ZooKeeperSecurity):
         "console.audit.file", "", doc="where changes are recorded, besides the log"
     )
     history_path: str = setting(
-        "console.history.path", "", doc="an SQLite file that keeps the graphs over a restart"
+        "console.history.path", "", doc="an SQLite file that keeps graphs and events over a restart"
     )
     refresh_ms: int = setting(
         "console.refresh.ms", 5000, low=100, doc="time between two reads of the cluster"

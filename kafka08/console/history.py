@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import logging
-import sqlite3
 from array import array
 from collections.abc import Mapping
 from typing import NamedTuple
 
-logger = logging.getLogger("kafka.console.History")
+from kafka08.console.timeline.history_file import HistoryFile
 
 STEP_MS = 30_000
 POINTS = 2880
 """A day at one point in 30 s."""
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS points (series TEXT, time_ms INTEGER, value REAL)",
+    "CREATE INDEX IF NOT EXISTS by_time ON points (time_ms)",
+)
 
 
 class Point(NamedTuple):
@@ -39,30 +41,15 @@ class History:
     def __init__(self, path: str = "", now_ms: int = 0) -> None:
         self._rings: dict[str, _Ring] = {}
         self._noted_ms = 0
-        self._database = self._open(path, now_ms) if path else None
-
-    def _open(self, path: str, now_ms: int) -> sqlite3.Connection | None:
-        database = None
-        try:
-            database = sqlite3.connect(path)
-            database.execute(
-                "CREATE TABLE IF NOT EXISTS points (series TEXT, time_ms INTEGER, value REAL)"
-            )
-            database.execute("CREATE INDEX IF NOT EXISTS by_time ON points (time_ms)")
-            since = now_ms - STEP_MS * POINTS
-            rows = database.execute(
-                "SELECT series, time_ms, value FROM points WHERE time_ms >= ? ORDER BY time_ms",
-                (since,),
-            )
-            for series, time_ms, value in rows:
-                self._rings.setdefault(series, _Ring()).add(time_ms, value)
+        self._file = HistoryFile(path, _SCHEMA)
+        rows = self._file.rows(
+            "SELECT series, time_ms, value FROM points WHERE time_ms >= ? ORDER BY time_ms",
+            now_ms - STEP_MS * POINTS,
+        )
+        for series, time_ms, value in rows:
+            if isinstance(time_ms, int) and isinstance(value, float):
+                self._rings.setdefault(str(series), _Ring()).add(time_ms, value)
                 self._noted_ms = time_ms
-        except sqlite3.Error as error:
-            logger.error("console.history.path: %s cannot be used: %s", path, error)
-            if database is not None:
-                database.close()
-            return None
-        return database
 
     def note(self, time_ms: int, figures: Mapping[str, float]) -> None:
         """Take over the figures of a moment, unless the last ones are younger than 30 s."""
@@ -74,25 +61,13 @@ class History:
         oldest = time_ms - STEP_MS * POINTS
         for series in [name for name, ring in self._rings.items() if ring.times[-1] < oldest]:
             del self._rings[series]
-        if self._database is not None:
-            self._store(self._database, time_ms, oldest, figures)
-
-    def _store(
-        self,
-        database: sqlite3.Connection,
-        time_ms: int,
-        oldest: int,
-        figures: Mapping[str, float],
-    ) -> None:
-        try:
-            with database:
-                database.executemany(
-                    "INSERT INTO points VALUES (?, ?, ?)",
-                    [(series, time_ms, value) for series, value in figures.items()],
-                )
-                database.execute("DELETE FROM points WHERE time_ms < ?", (oldest,))
-        except sqlite3.Error as error:
-            logger.error("console.history.path: the points were not stored: %s", error)
+        self._file.write(
+            (
+                "INSERT INTO points VALUES (?, ?, ?)",
+                [(series, time_ms, value) for series, value in figures.items()],
+            ),
+            ("DELETE FROM points WHERE time_ms < ?", [(oldest,)]),
+        )
 
     def points(self, series: str) -> list[Point]:
         """Oldest first."""
@@ -102,5 +77,4 @@ class History:
         return [Point(*each) for each in zip(ring.times, ring.values, strict=True)]
 
     def close(self) -> None:
-        if self._database is not None:
-            self._database.close()
+        self._file.close()

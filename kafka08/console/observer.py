@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.client.log_dirs import DiskUse, disk_use
@@ -11,8 +12,11 @@ from kafka08.common import TopicPartition
 from kafka08.console.brokers.traffic import Traffic, TrafficMeter
 from kafka08.console.cluster_state import ClusterState, StateReader
 from kafka08.console.config import ConsoleConfig
+from kafka08.console.failures.defaults import read_defaults
+from kafka08.console.failures.what_if import TopicDefaults
 from kafka08.console.forms import in_words
 from kafka08.console.history import History
+from kafka08.console.timeline.timeline import Timeline
 from kafka08.console.transactions import Held, TransactionAdmin, Transactions
 from kafka08.errors import KafkaError
 from kafka08.lag.collector import LagCollector, Lags
@@ -20,8 +24,17 @@ from kafka08.runtime import Runtime, Scheduler
 
 logger = logging.getLogger("kafka.console.Observer")
 
-_DISKS_EVERY = 3
-"""Rounds: a broker adds up the sizes of all its logs."""
+TRAFFIC = "rate"
+"""The series of all messages per second."""
+_SLOW_EVERY = 3
+"""Rounds, for disks and brokers' settings: a broker adds up the sizes of all its logs."""
+
+
+class Past(NamedTuple):
+    """Figures over time, and events."""
+
+    history: History
+    timeline: Timeline
 
 
 class Observer:
@@ -29,9 +42,11 @@ class Observer:
     for bytes in and out. They never overlap themselves.
 
     ``state``, ``lags`` and ``transactions`` are those of the last successful read; ``error`` says
-    why the last read failed, "" if it did not. ``rates``: messages per second by topic.
-    ``disks``: of the brokers that answered when they were last asked. ``traffic``: bytes per second
-    when they were last read.
+    why the last read failed, "" if it did not. ``rates``: messages per second by topic,
+    ``partition_rates`` by partition.
+    ``disks``: of the brokers that answered when they were last asked. ``defaults``: of topics
+    without own settings, as the controller said then. ``traffic``: bytes per second when they
+    were last read.
     """
 
     def __init__(
@@ -39,7 +54,7 @@ class Observer:
         reader: StateReader,
         collector: LagCollector,
         transactions: TransactionAdmin,
-        history: History,
+        past: Past,
         config: ConsoleConfig,
         cluster: ClusterClient,
         meter: TrafficMeter,
@@ -50,10 +65,12 @@ class Observer:
         self.transactions: Transactions | None = None
         self.disks = DiskUse()
         self.traffic = Traffic()
+        self.defaults = TopicDefaults()
         self.error = ""
         self.lag_error = ""
         self.rates: dict[str, float] = {}
-        self.history = history
+        self.partition_rates: dict[TopicPartition, float] = {}
+        self.history, self.timeline = past
         self._reader = reader
         self._collector = collector
         self._transactions = transactions
@@ -62,7 +79,7 @@ class Observer:
         self._meter = meter
         self._clock = runtime.clock
         self._scheduler = Scheduler(runtime)
-        self._disk_rounds = 0
+        self._slow_rounds = 0
 
     def start(self) -> None:
         self._scheduler.every("console-state", self._config.refresh_ms, self.look)
@@ -72,6 +89,7 @@ class Observer:
     def stop(self) -> None:
         self._scheduler.stop(5.0)
         self.history.close()
+        self.timeline.close()
 
     @property
     def has_looked(self) -> bool:
@@ -93,6 +111,8 @@ class Observer:
         except (OSError, KafkaError) as error:
             self.error = in_words(error)
             logger.warning("The state of the cluster cannot be read: %s", error)
+            return
+        self.timeline.saw(self.state)
 
     def collect(self) -> None:
         """Collect lag, and read the open transactions and the disks, now."""
@@ -103,11 +123,16 @@ class Observer:
             self.lag_error = in_words(error)
             logger.warning("Lag cannot be collected: %s", error)
             return
-        self.rates = _rates(before, self.lags)
-        self.history.note(self.lags.time_ms, _series(self.lags))
+        self.partition_rates = _rates(before, self.lags)
+        self.rates = _by_topic(self.partition_rates)
+        self.history.note(self.lags.time_ms, _series(self.lags, self.rates))
+        self.timeline.collected(self.lags)
         if self.state is not None:
             self.transactions = self._transactions.read(self.state, self.lags)
-            self._read_disks(self.state, self.lags)
+            if self._slow_rounds % _SLOW_EVERY == 0:
+                self._read_disks(self.state, self.lags)
+                self.defaults = read_defaults(self.state, self._ask)
+            self._slow_rounds += 1
 
     def measure(self) -> None:
         """Read what brokers have counted, now."""
@@ -125,31 +150,38 @@ class Observer:
             self.lags = self.lags._replace(logs=logs)
 
     def _read_disks(self, state: ClusterState, lags: Lags) -> None:
-        if self._disk_rounds % _DISKS_EVERY == 0:
-            asked = {each.id for each in state.brokers.values() if each.serves_later_apis}
-            self.disks = disk_use(
-                self._cluster, [each for each in lags.brokers if each.id in asked]
-            )
-        self._disk_rounds += 1
+        asked = {each.id for each in state.brokers.values() if each.serves_later_apis}
+        self.disks = disk_use(self._cluster, [each for each in lags.brokers if each.id in asked])
+
+    def _ask(self, broker_id: int, request: object) -> Any:
+        broker = self._cluster.broker(broker_id)
+        if broker is None:
+            raise KafkaError(f"Broker {broker_id} is not up")
+        return self._cluster.call(broker, request)
 
 
-def _rates(before: Lags | None, now: Lags) -> dict[str, float]:
-    """Messages per second that came to each topic between two rounds."""
+def _rates(before: Lags | None, now: Lags) -> dict[TopicPartition, float]:
+    """Messages per second that came to each partition between two rounds."""
     if before is None or now.time_ms <= before.time_ms:
         return {}
     seconds = (now.time_ms - before.time_ms) / 1000
-    rates: dict[str, float] = {}
+    rates: dict[TopicPartition, float] = {}
     for tp, log in now.logs.items():
         former = before.logs.get(tp)
         if former is not None and former.end is not None and log.end is not None:
-            came = max(log.end - former.end, 0) / seconds
-            rates[tp.topic] = rates.get(tp.topic, 0.0) + came
+            rates[tp] = max(log.end - former.end, 0) / seconds
     return rates
 
 
-def _series(lags: Lags) -> Mapping[str, float]:
-    """The figures that are kept over time. A sum of which a part is unknown is left out: its graph
-    has a gap there."""
+def _by_topic(rates: Mapping[TopicPartition, float]) -> dict[str, float]:
+    sums: dict[str, float] = {}
+    for tp, rate in rates.items():
+        sums[tp.topic] = sums.get(tp.topic, 0.0) + rate
+    return sums
+
+
+def _series(lags: Lags, rates: Mapping[str, float]) -> Mapping[str, float]:
+    """The figures that are kept over time. A sum of which a part is unknown is left out."""
     silent = {tp.topic for tp, log in lags.logs.items() if log.end is None}
     series = {
         f"lag/{group}": float(found.total)
@@ -160,4 +192,4 @@ def _series(lags: Lags) -> Mapping[str, float]:
     for tp, log in lags.logs.items():
         if log.end is not None and tp.topic not in silent:
             ends[f"end/{tp.topic}"] = ends.get(f"end/{tp.topic}", 0.0) + log.end
-    return {**series, **ends}
+    return {**series, **ends, **({TRAFFIC: sum(rates.values())} if rates else {})}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from itertools import pairwise
 
 from markupsafe import Markup
 
-from kafka08.console.history import Point
+from kafka08.console.history import STEP_MS, Point
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -51,6 +52,9 @@ def duration(seconds: float | None) -> str:
     return " ".join(words[:2])
 
 
+_MOMENT = "%Y-%m-%d %H:%M:%S UTC"
+
+
 def moment(time_ms: int | None) -> str:
     """2026-11-22 17:40:05 UTC."""
     if time_ms is None or time_ms < 0:
@@ -59,7 +63,16 @@ def moment(time_ms: int | None) -> str:
         found = datetime.datetime.fromtimestamp(time_ms / 1000, datetime.timezone.utc)
     except (ValueError, OverflowError, OSError):
         return f"{time_ms} ms"
-    return found.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return found.strftime(_MOMENT)
+
+
+def time_of(text: str) -> int | None:
+    """The ms since the epoch of a text that ``moment`` wrote; None for another text."""
+    try:
+        found = datetime.datetime.strptime(text, _MOMENT)
+    except ValueError:
+        return None
+    return int(found.replace(tzinfo=datetime.timezone.utc).timestamp() * 1000)
 
 
 def iso(time_ms: int | None) -> str | None:
@@ -73,30 +86,61 @@ def iso(time_ms: int | None) -> str | None:
     return found.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def graph(points: Sequence[Point], label: str, width: int = 640, height: int = 160) -> Markup:
-    """A line over time as SVG, with its first and last moment and its largest value."""
+def graph(
+    points: Sequence[Point],
+    label: str,
+    gaps: Sequence[tuple[int, int]] = (),
+    width: int = 640,
+    height: int = 160,
+) -> Markup:
+    """A line over time as SVG, with its first and last moment and its largest value. It is broken
+    where two points have one of the ``gaps`` between them, from and to a time."""
     if len(points) < 2:
         return Markup('<p class="quiet">The graph begins after the second measurement.</p>')
     first, last = points[0].time_ms, points[-1].time_ms
     top = max(point.value for point in points) or 1.0
     span = max(last - first, 1)
-    line = " ".join(
-        f"{(point.time_ms - first) / span * width:.1f},{height - point.value / top * height:.1f}"
-        for point in points
+    lines = Markup("").join(
+        Markup('<polyline points="{}"/>').format(
+            " ".join(
+                f"{(point.time_ms - first) / span * width:.1f},"
+                f"{height - point.value / top * height:.1f}"
+                for point in piece
+            )
+        )
+        for piece in _pieces(points, gaps)
     )
     return Markup(
         '<figure class="graph"><svg viewBox="0 -4 {w} {h}" role="img" aria-label="{label}"'
-        ' preserveAspectRatio="none"><polyline points="{line}"/></svg>'
+        ' preserveAspectRatio="none">{lines}</svg>'
         "<figcaption>{label}: 0 to {top}, from {first} to {last}</figcaption></figure>"
     ).format(
         w=width,
         h=height + 8,
         label=label,
-        line=line,
+        lines=lines,
         top=number(top),
         first=moment(first),
         last=moment(last),
     )
+
+
+def _pieces(points: Sequence[Point], gaps: Sequence[tuple[int, int]]) -> list[list[Point]]:
+    """A point alone comes twice, so that it is drawn as a dot."""
+    pieces = [[points[0]]]
+    for before, point in pairwise(points):
+        if any(_is_between(before.time_ms, point.time_ms, gap) for gap in gaps):
+            pieces.append([])
+        pieces[-1].append(point)
+    return [piece * 2 if len(piece) == 1 else piece for piece in pieces]
+
+
+def _is_between(before_ms: int, after_ms: int, gap: tuple[int, int]) -> bool:
+    """Whether nothing was measured in a gap, so that it separates two points. Its ends may be as
+    wrong as points are apart."""
+    since, until = gap
+    overlaps = since < after_ms and before_ms < until
+    return overlaps and after_ms - before_ms + STEP_MS >= until - since
 
 
 FILTERS = {"number": number, "rate": rate, "size": size, "duration": duration, "moment": moment}

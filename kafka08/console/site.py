@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -22,8 +23,11 @@ from kafka08.console.config import ConsoleConfig
 from kafka08.console.forms import Problem
 from kafka08.console.groups import ConsoleGroups
 from kafka08.console.history import History
-from kafka08.console.observer import Observer
+from kafka08.console.observer import Observer, Past
 from kafka08.console.pages.data import encoded
+from kafka08.console.timeline.audit_file import read_back
+from kafka08.console.timeline.journal import Journal
+from kafka08.console.timeline.timeline import Timeline
 from kafka08.console.transactions import TransactionAdmin
 from kafka08.groups.admin import GroupAdmin
 from kafka08.lag.collector import LagCollector
@@ -38,6 +42,7 @@ _MENU = (
     ("/topics", "Topics"),
     ("/groups", "Groups"),
     ("/transactions", "Transactions"),
+    ("/events", "Events"),
     ("/zookeeper/", "ZooKeeper"),
 )
 _CHANGES = (("/elect", "Elections"), ("/reassign", "Moves"))
@@ -81,7 +86,7 @@ class Site:
             StateReader(zk, groups.cluster, clock),
             LagCollector(groups.cluster, zk, clock),
             self.transactions,
-            History(config.history_path, clock.millis()),
+            Past(History(config.history_path, clock.millis()), _timeline(config)),
             config,
             groups.cluster,
             TrafficMeter(groups.cluster, config, runtime),
@@ -99,6 +104,15 @@ class Site:
             lstrip_blocks=True,
         )
         self.templates.filters.update(shown.FILTERS)
+
+
+def _timeline(config: ConsoleConfig) -> Timeline:
+    """Without a file of history it begins with the last changes in the audit file."""
+    timeline = Timeline(Journal(config.history_path), config.refresh_ms, config.lag_interval_ms)
+    if config.audit_file:
+        with suppress(OSError):
+            timeline.remember(read_back(config.audit_file, None, []).entries)
+    return timeline
 
 
 class Visit(NamedTuple):
@@ -198,9 +212,10 @@ class Visit(NamedTuple):
         return told if told and self.site.tokens.fits(self.user, mark, told) else ""
 
     def record(self, action: str, target: str, before: object, after: object) -> None:
-        """A change that was made, for the audit log."""
+        """A change that was made, for the audit log and the timeline."""
         address = self.request.remote_addr or "-"
         self.site.audit.record(self.user.name, address, action, target, before, after)
+        self.site.observer.timeline.changed(self.site.clock.millis(), action, target)
 
     def done(self, path: str, told: str) -> Response:
         """Back to a page, which shows the result."""

@@ -18,6 +18,7 @@ from kafka08.controller.batch import ControllerBrokerRequestBatch, Outgoing
 from kafka08.controller.channels import ControllerChannelManager
 from kafka08.controller.context import ControllerContext, LiveBroker, PartitionAndReplica
 from kafka08.controller.deletion import TopicDeletionManager
+from kafka08.controller.elections import unclean_allowed
 from kafka08.controller.log_ends import Ends, FetchLogEnds, ReplicaLogEnds
 from kafka08.controller.partitions import PartitionStateMachine
 from kafka08.controller.preferred import PreferredReplicaElection
@@ -40,7 +41,6 @@ topic_logger = logging.getLogger("kafka.controller.PartitionStateMachine$TopicCh
 delete_logger = logging.getLogger("kafka.controller.PartitionStateMachine$DeleteTopicsListener")
 
 REBALANCE_DELAY_MS = 5000
-UNCLEAN_KEY = "unclean.leader.election.enable"
 
 
 class Peers(NamedTuple):
@@ -489,8 +489,5 @@ class ActiveController:
         self._preferred.rebalance(self._config.leader_imbalance_per_broker_percentage)
 
     def _unclean_allowed(self, topic: str) -> bool:
-        """The topic's setting, else the broker's; in any case of letters, as in the original."""
-        text = self._store.topic_config(topic).get(UNCLEAN_KEY, "").strip().lower()
-        if text in ("true", "false"):
-            return text == "true"
-        return self._config.unclean_leader_election_enable
+        own = self._store.topic_config(topic)
+        return unclean_allowed(own, self._config.unclean_leader_election_enable)

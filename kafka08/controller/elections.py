@@ -15,6 +15,8 @@ from kafka08.controller.context import LeaderAndIsr
 from kafka08.controller.states import StateChangeFailedError
 from kafka08.protocol.schemas import NO_LEADER
 
+UNCLEAN_KEY = "unclean.leader.election.enable"
+
 # Chooses an unclean leader from the live replicas, which are in assignment order.
 UncleanChoice = Callable[[tuple[int, ...]], int]
 
@@ -97,6 +99,13 @@ def offline(vote: Vote, unclean: UncleanChoice | None) -> Election:
         )
     leader = unclean(alive)
     return vote.won(leader, (leader,), alive)._replace(unclean=True)
+
+
+def unclean_allowed(settings: Mapping[str, str], default: bool) -> bool:
+    """Whether a topic with these own settings may have an unclean leader; ``default`` is the
+    broker's. In any case of letters, as in the original."""
+    text = settings.get(UNCLEAN_KEY, "").strip().lower()
+    return text == "true" if text in ("true", "false") else default
 
 
 def bounced(isr: Sequence[int], incarnations: Mapping[int, int], written: int) -> set[int]:

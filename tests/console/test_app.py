@@ -32,7 +32,11 @@ def test_pages_have_no_script_and_no_style_of_their_own() -> None:
     scene.topic("t", [1])
     scene.commit("g", "t", 0)
     scene.look()
-    for path in ("/", "/brokers", "/brokers/1", "/topics", "/topics/t", "/groups", "/group?name=g"):
+    scene.runtime.clock.advance(60)
+    scene.topic("u", [1])
+    scene.look()
+    lists = ("/", "/brokers", "/topics", "/groups", "/events")
+    for path in (*lists, "/brokers/1", "/brokers/1/what-if", "/topics/t", "/group?name=g"):
         page = scene.get(path).text
         assert re.findall(r"<script(?! src=)", page) == []
         assert " style=" not in page

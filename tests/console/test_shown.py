@@ -49,3 +49,21 @@ def test_a_graph_is_drawn_from_two_points_on() -> None:
     drawn = shown.graph([Point(0, 0), Point(1000, 50), Point(2000, 100)], '<b>"x"')
     assert 'points="0.0,160.0 320.0,80.0 640.0,0.0"' in drawn
     assert "<b>" not in drawn
+
+
+def test_the_time_of_a_moment() -> None:
+    assert shown.time_of(shown.moment(1400000000000)) == 1400000000000
+    assert shown.time_of("-") is None
+    assert shown.time_of("2026-13-45 00:00:00 UTC") is None
+
+
+def test_a_graph_is_broken_where_nothing_was_measured() -> None:
+    points = [Point(n * 1_000_000, 1) for n in range(4)]
+    drawn = shown.graph(points, "x", [(1_100_000, 1_900_000)])
+    assert 'points="0.0,0.0 213.3,0.0"' in drawn and 'points="426.7,0.0 640.0,0.0"' in drawn
+    # A point between two gaps is a dot.
+    drawn = shown.graph(points, "x", [(100_000, 900_000), (1_100_000, 1_900_000)])
+    assert 'points="213.3,0.0 213.3,0.0"' in drawn
+    # Points within it: they were measured all the same.
+    assert shown.graph(points, "x", [(0, 3_000_000)]).count("<polyline") == 1
+    assert shown.graph(points, "x", [(-9, 0), (3_000_000, 9_000_000)]).count("<polyline") == 1

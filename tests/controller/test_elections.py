@@ -69,6 +69,21 @@ def test_offline_takes_up_an_empty_isr_that_another_controller_left() -> None:
     assert outcome.state == after(1, 1)
 
 
+@pytest.mark.parametrize(
+    ("text", "default", "allowed"),
+    [
+        ("true", False, True),
+        (" False ", True, False),
+        ("TRUE", False, True),
+        ("yes", True, True),
+        ("yes", False, False),
+    ],
+)
+def test_an_own_setting_allows_unclean_leaders(text: str, default: bool, allowed: bool) -> None:
+    assert elections.unclean_allowed({elections.UNCLEAN_KEY: text}, default) is allowed
+    assert elections.unclean_allowed({}, default) is default
+
+
 def test_bounced_are_those_who_registered_after_the_state_was_written() -> None:
     incarnations = {1: 10, 2: 31, 3: 30, 9: 99}
     assert elections.bounced((1, 2, 3, 4), incarnations, 30) == {2}

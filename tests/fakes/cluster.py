@@ -18,7 +18,7 @@ from kafka08.errors import UnsupportedForMessageFormatError
 from kafka08.message.entry import BATCH, AnyMessage, magic_of
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import assign_offsets, encode_set, iter_messages
-from kafka08.protocol import schemas
+from kafka08.protocol import admin_schemas, schemas
 from tests.fakes.transactions import KnownTransactions
 
 
@@ -43,6 +43,8 @@ class FakeCluster:
         self.stable: dict[TopicPartition, int] = {}
         self.aborted: dict[TopicPartition, list[tuple[int, int, int]]] = {}
         self.topic_errors: dict[str, int] = {}
+        self.in_sync: dict[TopicPartition, list[int]] = {}  # for metadata; [0] of the others
+        self.settings: dict[str, str] = {}  # of each broker
         self.committed: dict[tuple[str, TopicPartition], int] = {}
         self.requests: list[tuple[int, Any]] = []
         self.called: list[tuple[str | None, Any]] = []  # those of channels, with their client ids
@@ -140,7 +142,9 @@ class FakeCluster:
         topics = []
         for topic in request.topics or sorted({tp.topic for tp in known}):
             partitions = [
-                schemas.PartitionMetadata(5 if leader < 0 else 0, tp.partition, leader, [0], [0])
+                schemas.PartitionMetadata(
+                    5 if leader < 0 else 0, tp.partition, leader, [0], self.in_sync.get(tp, [0])
+                )
                 for tp in known
                 if tp.topic == topic
                 for leader in [self.leaders[tp]]
@@ -235,11 +239,24 @@ class FakeCluster:
     def _ConsumerMetadataRequest(self, port: int, request: Any) -> Any:
         return schemas.ConsumerMetadataResponse(0, *self.brokers[0])
 
+    def _DescribeConfigsRequest(self, port: int, request: Any) -> Any:
+        """The settings that were set here, of those asked for; without any, as 0.8.2.2."""
+        if not self.settings:
+            raise ConnectionResetError("as 0.8.2.2 does")
+        [asked] = request.resources
+        entries = [
+            admin_schemas.ConfigEntry(name, self.settings[name], False)
+            for name in asked.config_names
+            if name in self.settings
+        ]
+        found = admin_schemas.ResourceConfig(0, None, *asked[:2], entries)
+        return admin_schemas.DescribeConfigsResponse(0, [found])
+
     def _DescribeGroupsRequest(self, port: int, request: Any) -> Any:
         raise ConnectionResetError("as 0.8.2.2 does")
 
     _ListGroupsRequest = _DeleteGroupsRequest = _OffsetDeleteRequest = _DescribeGroupsRequest
-    _DescribeLogDirsRequest = _DescribeConfigsRequest = _DescribeGroupsRequest
+    _DescribeLogDirsRequest = _DescribeGroupsRequest
     _DescribeConfigsRequestV1 = _DescribeGroupsRequest
 
     def _OffsetCommitRequest(self, port: int, request: Any) -> Any:

@@ -17,11 +17,13 @@ from kafka08.console import shown
 from kafka08.console.brokers.traffic import Rates
 from kafka08.console.cluster_state import BrokerView, ClusterState, PartitionView, TopicView
 from kafka08.console.condition import Verdict, condition
-from kafka08.console.observer import Observer
+from kafka08.console.failures.summary import summary_of
+from kafka08.console.observer import TRAFFIC, Observer
 from kafka08.console.pages import terminal
 from kafka08.console.pages.groups import group_data
 from kafka08.console.pages.tables import Column, fields, table
 from kafka08.console.site import TEXT, Visit
+from kafka08.console.timeline.strip import graph_with_events
 from kafka08.console.topics.setting_fields import setting_rows
 from kafka08.errors import KafkaError, meaning_of
 from kafka08.lag.collector import Lags, LogState
@@ -238,6 +240,11 @@ def overview(visit: Visit) -> Response:
         text,
         behind=behind,
         condition=found,
+        graph=graph_with_events(
+            observer.history.points(TRAFFIC),
+            "Messages in a second",
+            observer.timeline.events(visit.site.clock.millis()),
+        ),
         refresh=visit.refresh,
         state=state,
         traffic=observer.traffic,
@@ -313,7 +320,10 @@ def broker(visit: Visit, broker_id: int) -> Response:
         "partitions": [{"topic": tp.topic, **_partition_data(tp, view)} for tp, view in partitions],
         "more_partitions": len(every) - len(partitions),
     }
-    return visit.answer("broker.html", data, partitions=partitions, row=row, state=state)
+    what_if = summary_of(visit, state, broker_id) if row.broker.is_live and state.told else []
+    return visit.answer(
+        "broker.html", data, partitions=partitions, row=row, state=state, what_if=what_if
+    )
 
 
 def _partition_data(tp: TopicPartition, view: PartitionView) -> dict[str, object]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import NamedTuple
 
+from markupsafe import Markup
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
@@ -14,6 +15,7 @@ from kafka08.console import shown
 from kafka08.console.forms import in_words
 from kafka08.console.pages.tables import Column, fields, table
 from kafka08.console.site import Visit
+from kafka08.console.timeline.strip import concerning, graph_with_events
 from kafka08.errors import KafkaError
 from kafka08.groups.members import GroupMembers
 from kafka08.lag.collector import GroupLag, LogState, PartitionLag
@@ -117,7 +119,7 @@ def group(visit: Visit) -> Response:
     return visit.answer(
         "group.html",
         data,
-        graph=shown.graph(visit.site.observer.history.points(f"lag/{name}"), f"Lag of {name}"),
+        graph=_graph(visit, name, lag),
         held=visit.site.observer.held(),
         hosts=hosts,
         lag=lag,
@@ -127,6 +129,15 @@ def group(visit: Visit) -> Response:
         refresh=max(visit.site.config.lag_interval_ms // 1000, 1),
         rows=rows,
     )
+
+
+def _graph(visit: Visit, name: str, lag: GroupLag) -> Markup:
+    """The lag over time, with the events of the group and of the topics that it reads."""
+    observer = visit.site.observer
+    topics = {tp.topic for tp in (*lag.partitions, *lag.uncommitted)}
+    events = filter(concerning(name, *topics), observer.timeline.events(visit.site.clock.millis()))
+    points = observer.history.points(f"lag/{name}")
+    return graph_with_events(points, f"Lag of {name}", list(events))
 
 
 def _host(members: GroupMembers, group: str, member: str) -> str | None:

@@ -7,17 +7,10 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from kafka08.console.pages import audit_log
-from kafka08.console.pages.audit_log import PAGE, read_back
+from kafka08.console.timeline.audit_file import MOST_BYTES, PAGE, read_back
 from tests.console.scene import ConsoleScene, text_of
-
-
-def line(action: str = "delete topic", target: str = "t", user: str = "ann", **more: object) -> str:
-    values = {"time": "2026-11-29 17:00:00 UTC", "user": user, "from": "10.0.0.1"}
-    return json.dumps({**values, "action": action, "target": target, **more}) + "\n"
+from tests.console.timeline.test_audit_file import line
 
 
 def scene_with(path: Path | str, *lines: str) -> ConsoleScene:
@@ -106,7 +99,7 @@ def test_empty_lines(tmp_path: Path) -> None:
     path.write_text("\n\n" + line() + "\n\n")
     piece = read_back(str(path), None, [])
     assert (len(piece.entries), piece.next, piece.unreadable) == (1, 0, 0)
-    path.write_bytes(b"\n" * 3 * audit_log.MOST_BYTES)
+    path.write_bytes(b"\n" * 3 * MOST_BYTES)
     end, ends = None, []
     while end != 0:
         end = read_back(str(path), end, []).next
@@ -142,25 +135,4 @@ def test_a_large_file_is_read_from_its_end(tmp_path: Path) -> None:
     page = scene.page("/audit")
     assert "last" in page and "Older" in page
     older = read_back(str(path), (1 << 40) + 1, [])
-    assert older.entries == [] and older.next == (1 << 40) + 1 - audit_log.MOST_BYTES
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.integers(0, 60), max_size=250), st.integers(1, 200), st.integers(100, 1000))
-def test_every_entry_is_found_once(
-    tmp_path: Path, lengths: list[int], chunk: int, most: int
-) -> None:
-    path = tmp_path / "audit.log"
-    names = [f"{number}{'x' * length}" for number, length in enumerate(lengths)]
-    path.write_text("".join(line(target=name) for name in names), encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(audit_log, "_CHUNK", chunk)
-        patch.setattr(audit_log, "MOST_BYTES", most + 200)
-        found: list[str] = []
-        end: int | None = None
-        while end != 0:
-            piece = read_back(str(path), end, [])
-            found += [each.target for each in piece.entries]
-            assert end is None or piece.next < end
-            end = piece.next
-    assert found == names[::-1]
+    assert older.entries == [] and older.next == (1 << 40) + 1 - MOST_BYTES

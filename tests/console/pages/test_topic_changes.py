@@ -186,6 +186,7 @@ def test_where_the_controller_does_not_tell_whether_it_deletes_the_user_has_to(
 def test_an_original_controller_is_not_asked_whether_it_deletes() -> None:
     scene = scene_with_topic()
     is_original(scene)
+    scene.cluster.requests.clear()
     assert scene.post("/topics/t/delete", name="t", mark=mark(scene)).status_code == 400
     assert scene.cluster.sent(a.DescribeConfigsRequest) == []
 
