@@ -13,7 +13,7 @@ from kafka08.console.config import ConsoleConfig
 from kafka08.console.site import Site
 from kafka08.groups.admin import GroupAdmin
 from kafka08.security.users import User, Users, line_for
-from tests.console.bean_pages import BeanPages, Counts, beans
+from tests.fakes.bean_pages import BeanPages, Counts, beans
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session

@@ -17,7 +17,7 @@ from kafka08.runtime import Runtime, Socket
 ALL_TOPICS = ""
 _PATH = "/jmx?qry=kafka.server:type=BrokerTopicMetrics,name=Bytes*PerSec,*"
 _PIECE = 1 << 16
-_MOST_BYTES = 64 << 20
+MOST_BYTES = 64 << 20
 
 
 class ByteCounts(NamedTuple):
@@ -52,8 +52,8 @@ def _received(runtime: Runtime, sock: Socket, deadline: float) -> Iterator[bytes
     while piece := sock.recv(_PIECE):
         yield piece
         size += len(piece)
-        if size > _MOST_BYTES:
-            raise KafkaError(f"its metrics over HTTP are longer than {_MOST_BYTES} bytes")
+        if size > MOST_BYTES:
+            raise KafkaError(f"its metrics over HTTP are longer than {MOST_BYTES} bytes")
         if runtime.clock.monotonic() > deadline:
             raise TimeoutError("timed out")
 

@@ -10,7 +10,7 @@ from kafka08.console.brokers import byte_counts as module
 from kafka08.console.brokers.byte_counts import ByteCounts, byte_counts
 from kafka08.errors import KafkaError
 from kafka08.metrics.jmx import bean_pattern
-from tests.console.bean_pages import BeanPages, beans
+from tests.fakes.bean_pages import BeanPages, beans
 from tests.fakes.runtime import FakeRuntime
 
 AT = ("127.0.0.1", 9404)
@@ -99,7 +99,7 @@ def test_an_answer_that_drips_is_not_waited_for() -> None:
 
 
 def test_an_answer_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_BYTES", 5000)
+    monkeypatch.setattr(module, "MOST_BYTES", 5000)
     with pytest.raises(KafkaError, match="longer than 5000 bytes"):
         read(pages(OK + b" " * 7000))
 

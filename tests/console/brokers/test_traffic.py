@@ -12,7 +12,7 @@ from kafka08.console.brokers.traffic import Rates, Traffic, TrafficMeter
 from kafka08.console.cluster_state import BrokerView, ClusterState, PartitionView, TopicView
 from kafka08.console.config import ConsoleConfig
 from kafka08.protocol import admin_schemas as a
-from tests.console.bean_pages import BeanPages, Counts, beans
+from tests.fakes.bean_pages import BeanPages, Counts, beans
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
 
