@@ -1,14 +1,15 @@
 """Access rules over the wire: brokers of later releases and of kafka08 with an authorizer.
 
-Every function may raise what AdminClient raises, and RemoteError for what a broker refused, as with
-code 54 without an authorizer.
+Every function takes a call to one broker, and may raise what the call raises, and RemoteError for
+what the broker refused, as with code 54 without an authorizer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from kafka08.client.admin import AdminClient, check
+from kafka08.client.admin import check
+from kafka08.client.requests import Call
 from kafka08.errors import LaterCode, ProtocolError
 from kafka08.protocol import acl_schemas as a
 from kafka08.security.acl_filters import ResourceFilter, RuleFilter
@@ -25,20 +26,20 @@ _ANY = 1
 
 
 def describe(
-    admin: AdminClient, resources: ResourceFilter, acls: RuleFilter
+    call: Call, resources: ResourceFilter, acls: RuleFilter
 ) -> list[tuple[Resource, list[Acl]]]:
     """The rules that both filters take, by resource."""
-    found = admin.call(a.DescribeAclsRequest(*_wire(resources, acls)))
+    found = call(a.DescribeAclsRequest(*_wire(resources, acls)))
     _check(found.error, found.message)
     return [_read(resource) for resource in found.resources]
 
 
-def create(admin: AdminClient, resource: Resource, acls: Iterable[Acl]) -> None:
+def create(call: Call, resource: Resource, acls: Iterable[Acl]) -> None:
     """Rules before one that is refused may have been added."""
-    create_all(admin, [(resource, acl) for acl in acls])
+    create_all(call, [(resource, acl) for acl in acls])
 
 
-def create_all(admin: AdminClient, bindings: Iterable[tuple[Resource, Acl]]) -> None:
+def create_all(call: Call, bindings: Iterable[tuple[Resource, Acl]]) -> None:
     """The same for rules of several resources. Others than one that is refused may have been
     added."""
     creations = [
@@ -48,17 +49,17 @@ def create_all(admin: AdminClient, bindings: Iterable[tuple[Resource, Acl]]) -> 
         )
         for resource, acl in bindings
     ]  # fmt: skip
-    for result in admin.call(a.CreateAclsRequest(creations)).results:
+    for result in call(a.CreateAclsRequest(creations)).results:
         _check(*result)
 
 
 def delete(
-    admin: AdminClient, filters: Sequence[tuple[ResourceFilter, RuleFilter]]
+    call: Call, filters: Sequence[tuple[ResourceFilter, RuleFilter]]
 ) -> list[tuple[Resource, Acl]]:
     """Delete the rules that one of the filters takes, if there are any; those that were."""
     asked = [a.AclFilter(*_wire(*each)) for each in filters]
     gone: list[tuple[Resource, Acl]] = []
-    for result in admin.call(a.DeleteAclsRequest(asked)).results:
+    for result in call(a.DeleteAclsRequest(asked)).results:
         _check(result.error, result.message)
         for acl in result.acls:
             _check(acl.error, acl.message)

@@ -1,4 +1,7 @@
-"""SCRAM users over the wire: brokers of later releases and of kafka08."""
+"""SCRAM users over the wire: brokers of later releases and of kafka08.
+
+Both functions take a call to one broker, and may raise what the call raises, and RemoteError.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import secrets
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafka08.client.admin import AdminClient, check
+from kafka08.client.admin import check
+from kafka08.client.requests import Call
 from kafka08.errors import LaterCode
 from kafka08.protocol import scram_schemas as s
 from kafka08.security.scram import nonce_of, salted_password
@@ -24,11 +28,11 @@ class Password(NamedTuple):
         return f"Password({self.iterations} iterations)"
 
 
-def describe(admin: AdminClient, user: str | None = None) -> dict[str, dict[str, int]]:
+def describe(call: Call, user: str | None = None) -> dict[str, dict[str, int]]:
     """The iterations by mechanism, by user; of all users without one. A user without credentials
-    is left out. Raises RemoteError, and what AdminClient raises."""
+    is left out."""
     asked = None if user is None else [s.DescribedUserName(user)]
-    answer = admin.call(s.DescribeUserScramCredentialsRequest(asked))
+    answer = call(s.DescribeUserScramCredentialsRequest(asked))
     check(answer.error, answer.message)
     found = {}
     for each in answer.users:
@@ -39,11 +43,9 @@ def describe(admin: AdminClient, user: str | None = None) -> dict[str, dict[str,
     return found
 
 
-def alter(
-    admin: AdminClient, user: str, added: Mapping[str, Password], deleted: Iterable[str]
-) -> None:
+def alter(call: Call, user: str, added: Mapping[str, Password], deleted: Iterable[str]) -> None:
     """Set passwords by mechanism, and delete those of mechanisms. The password stays here; the
-    broker gets a secret that is made from it. Raises RemoteError, and what AdminClient raises."""
+    broker gets a secret that is made from it."""
     upsertions = []
     for mechanism, (password, iterations) in added.items():
         salt = nonce_of(secrets.token_bytes(32)).encode()
@@ -51,7 +53,7 @@ def alter(
         number = _NUMBERS[mechanism]
         upsertions.append(s.ScramUpsertion(user, number, iterations, salt, salted))
     deletions = [s.ScramDeletion(user, _NUMBERS[mechanism]) for mechanism in deleted]
-    answer = admin.call(s.AlterUserScramCredentialsRequest(deletions, upsertions))
+    answer = call(s.AlterUserScramCredentialsRequest(deletions, upsertions))
     for each in answer.users:
         check(each.error, each.message)
 

@@ -13,6 +13,7 @@ from werkzeug.routing import Map, Rule
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Request, Response
 
+from kafka08.console.access import acls, quotas, users
 from kafka08.console.brokers import broker_settings
 from kafka08.console.failures import pages as failures
 from kafka08.console.forms import Problem, reason_of
@@ -94,6 +95,23 @@ ROUTES = (
     PageRoute("/transactions", transactions.transactions),
     PageRoute("/transactions/abort", transactions.abort_form, ADMIN),
     PageRoute("/transactions/abort", transactions.abort, ADMIN, transactions.abort_form),
+    PageRoute("/acls", acls.acls),
+    PageRoute("/acls/add", acls.add_form, ADMIN),
+    PageRoute("/acls/add", acls.add, ADMIN, acls.add_form),
+    PageRoute("/acls/delete", acls.delete_form, ADMIN),
+    PageRoute("/acls/delete", acls.delete, ADMIN, acls.delete_form),
+    PageRoute("/users", users.users),
+    PageRoute("/users/add", users.add_form, ADMIN),
+    PageRoute("/users/add", users.add, ADMIN, users.add_form),
+    PageRoute("/users/password", users.password_form, ADMIN),
+    PageRoute("/users/password", users.set_password, ADMIN, users.password_form),
+    PageRoute("/users/delete", users.delete_form, ADMIN),
+    PageRoute("/users/delete", users.delete, ADMIN, users.delete_form),
+    PageRoute("/quotas", quotas.quotas),
+    PageRoute("/quotas/set", quotas.set_form, ADMIN),
+    PageRoute("/quotas/set", quotas.set_quotas, ADMIN, quotas.set_form),
+    PageRoute("/quotas/remove", quotas.remove_form, ADMIN),
+    PageRoute("/quotas/remove", quotas.remove, ADMIN, quotas.remove_form),
     PageRoute("/zookeeper/", zookeeper.node),
     PageRoute("/zookeeper/<path:path>", zookeeper.node),
     PageRoute("/metrics", machine.metrics),

@@ -114,6 +114,13 @@ class ClusterState(NamedTuple):
     def live(self) -> list[BrokerView]:
         return [broker for broker in self.brokers.values() if broker.is_live]
 
+    @property
+    def asked(self) -> int | None:
+        """The broker that is asked what 0.8.2.2 does not know: the controller, if it can be. None:
+        no broker that is up can."""
+        ids = [each.id for each in self.live if each.serves_later_apis]
+        return self.controller if self.controller in ids else min(ids, default=None)
+
     def partitions(self) -> Iterator[tuple[TopicPartition, PartitionView]]:
         for topic, view in self.topics.items():
             for number, partition in view.partitions.items():

@@ -47,6 +47,8 @@ _MENU = (
 )
 _CHANGES = (("/elect", "Elections"), ("/reassign", "Moves"))
 _AUDIT = (("/audit", "Changes"),)
+_ACCESS = (("/acls", "Access"),)
+_ACCESS_PATHS = ("/acls", "/users", "/quotas")
 HTML, JSON, TEXT = "text/html", "application/json", "text/plain"
 
 
@@ -192,6 +194,7 @@ class Visit(NamedTuple):
             "now_ms": self.site.clock.millis(),
             "observer": observer,
             "path": self.request.path,
+            "place": self._place(),
             "problem": self.problem,
             "read_only": self.site.config.read_only,
             "refresh": 0,
@@ -203,8 +206,16 @@ class Visit(NamedTuple):
         return Response(text, status, mimetype="text/html")
 
     def _menu(self) -> tuple[tuple[str, str], ...]:
+        """Rules, users and quotas where brokers have any: those of 0.8.2.2 do not."""
+        state = self.site.observer.state
+        access = _ACCESS if state and state.asked is not None else ()
         changes = _CHANGES if self.may("operator") else ()
-        return _MENU + changes + (_AUDIT if self.may("admin") else ())
+        return _MENU + access + changes + (_AUDIT if self.may("admin") else ())
+
+    def _place(self) -> str:
+        """The entry of the menu that the page belongs to."""
+        path = self.request.path
+        return _ACCESS[0][0] if path.startswith(_ACCESS_PATHS) else path
 
     def _told(self) -> str:
         """The text of ``done``; nothing that somebody else put into a link."""

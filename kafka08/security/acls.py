@@ -60,9 +60,25 @@ WILDCARD = "*"
 EVERYONE = "User:*"
 CLUSTER_NAME = "kafka-cluster"
 
+_CONFIGS = (Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS)
+SUPPORTED: Mapping[ResourceType, tuple[Operation, ...]] = {
+    ResourceType.TOPIC: (
+        Operation.READ, Operation.WRITE, Operation.CREATE, Operation.DESCRIBE, Operation.DELETE,
+        Operation.ALTER, *_CONFIGS,
+    ),
+    ResourceType.GROUP: (Operation.READ, Operation.DESCRIBE, Operation.DELETE),
+    ResourceType.CLUSTER: (
+        Operation.CREATE, Operation.CLUSTER_ACTION, *_CONFIGS, Operation.IDEMPOTENT_WRITE,
+        Operation.ALTER, Operation.DESCRIBE,
+    ),
+    ResourceType.TRANSACTIONAL_ID: (Operation.DESCRIBE, Operation.WRITE),
+    ResourceType.DELEGATION_TOKEN: (Operation.DESCRIBE,),
+    ResourceType.USER: (Operation.CREATE_TOKENS, Operation.DESCRIBE_TOKENS),
+}  # fmt: skip
+"""The operations that mean something on a type, besides ALL."""
+
 _IMPLYING_DESCRIBE = (Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER)
-# The operations whose Allow also allows an operation.
-_ALLOWED_BY = {operation: (operation, Operation.ALL) for operation in Operation} | {
+ALLOWED_BY = {operation: (operation, Operation.ALL) for operation in Operation} | {
     Operation.DESCRIBE: (Operation.DESCRIBE, *_IMPLYING_DESCRIBE, Operation.ALL),
     Operation.DESCRIBE_CONFIGS: (
         Operation.DESCRIBE_CONFIGS,
@@ -70,6 +86,7 @@ _ALLOWED_BY = {operation: (operation, Operation.ALL) for operation in Operation}
         Operation.ALL,
     ),
 }
+"""The operations whose Allow also allows an operation."""
 # No name holds this character: PREFIX + _OTHER is a name of which nothing but PREFIX is known.
 _OTHER = "\0"
 
@@ -110,8 +127,37 @@ def decide(acls: Collection[Acl], principal: str, host: str, operation: Operatio
     denied = (operation, Operation.ALL)
     if any(acl.permission is Permission.DENY and acl.operation in denied for acl in about):
         return False
-    allowed = _ALLOWED_BY[operation]
+    allowed = ALLOWED_BY[operation]
     return any(acl.permission is Permission.ALLOW and acl.operation in allowed for acl in about)
+
+
+Binding = tuple[Resource, Acl]
+"""A rule, and the resource that it belongs to."""
+
+RULE_FIELDS = (
+    "resource_type",
+    "resource_name",
+    "pattern_type",
+    "principal",
+    "host",
+    "operation",
+    "permission",
+)
+
+
+def rule_words(binding: Binding) -> dict[str, str]:
+    """The texts of RULE_FIELDS, in Kafka's words: TOPIC, LITERAL, READ, ALLOW."""
+    resource, acl = binding
+    texts = (
+        resource.type.name,
+        resource.name,
+        resource.pattern.name,
+        acl.principal,
+        acl.host,
+        acl.operation.name,
+        acl.permission.name,
+    )
+    return dict(zip(RULE_FIELDS, texts, strict=True))
 
 
 class AclIndex:

@@ -38,30 +38,30 @@ def test_filters_and_rules_on_the_wire() -> None:
     told = a.DescribedAcls(2, "t", [a.DescribedAcl("User:a", "h", 3, 3)], 4)
     admin = answering(a.DescribeAclsResponse(0, 0, None, [told]))
     resource = Resource(TOPIC, "t", PatternType.PREFIXED)
-    assert acls.describe(admin, EVERYTHING, ALL_ACLS) == [(resource, [ACL])]
+    assert acls.describe(admin.call, EVERYTHING, ALL_ACLS) == [(resource, [ACL])]
     assert admin.requests == [a.DescribeAclsRequest(1, None, None, None, 1, 1, 1)]
     admin = answering(a.CreateAclsResponse(0, [a.CreatedAcl(0, None)]))
-    acls.create(admin, resource, [ACL])
+    acls.create(admin.call, resource, [ACL])
     assert admin.requests == [a.CreateAclsRequest([a.NewAcl(2, "t", "User:a", "h", 3, 3, 4)])]
     gone = a.DeletedAcl(0, None, 2, "t", "User:a", "h", 3, 3, 4)
     admin = answering(a.DeleteAclsResponse(0, [a.DeletedAcls(0, None, [gone])]))
     one = RuleFilter("User:a", None, Operation.READ, Permission.DENY)
     filters = [(ResourceFilter(TOPIC, "t", PatternFilter.MATCH), one)]
-    assert acls.delete(admin, filters) == [(resource, ACL)]
+    assert acls.delete(admin.call, filters) == [(resource, ACL)]
     assert admin.requests == [a.DeleteAclsRequest([a.AclFilter(2, "t", "User:a", None, 3, 2, 2)])]
 
 
 def test_refusals() -> None:
     admin = answering(a.DescribeAclsResponse(0, 31, None, []))
     with pytest.raises(RemoteError, match=r"^Cluster authorization failed\.$"):
-        acls.describe(admin, EVERYTHING, ALL_ACLS)
+        acls.describe(admin.call, EVERYTHING, ALL_ACLS)
     admin = answering(a.CreateAclsResponse(0, [a.CreatedAcl(0, None), a.CreatedAcl(42, "no")]))
     with pytest.raises(RemoteError, match=r"^no$"):
-        acls.create(admin, Resource(TOPIC, "t"), [ACL])
+        acls.create(admin.call, Resource(TOPIC, "t"), [ACL])
     gone = a.DeletedAcl(-1, "lost", 2, "t", "User:a", "h", 3, 3)
     admin = answering(a.DeleteAclsResponse(0, [a.DeletedAcls(0, None, [gone])]))
     with pytest.raises(RemoteError, match="lost"):
-        acls.delete(admin, [(EVERYTHING, ALL_ACLS)])
+        acls.delete(admin.call, [(EVERYTHING, ALL_ACLS)])
 
 
 @pytest.mark.parametrize(
@@ -74,4 +74,4 @@ def test_refusals() -> None:
 def test_rules_of_a_later_release(told: a.DescribedAcls) -> None:
     admin = answering(a.DescribeAclsResponse(0, 0, None, [told]))
     with pytest.raises(ProtocolError, match="later release"):
-        acls.describe(admin, EVERYTHING, ALL_ACLS)
+        acls.describe(admin.call, EVERYTHING, ALL_ACLS)

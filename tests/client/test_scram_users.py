@@ -18,7 +18,7 @@ def test_passwords_are_not_sent() -> None:
     admin: Any = AclAdmin(
         s.AlterUserScramCredentialsResponse(0, [s.AlteredScramUser("b", 0, None)])
     )
-    scram_users.alter(admin, "b", {"SCRAM-SHA-512": Password("pw", 5000)}, ["SCRAM-SHA-256"])
+    scram_users.alter(admin.call, "b", {"SCRAM-SHA-512": Password("pw", 5000)}, ["SCRAM-SHA-256"])
     [request] = admin.requests
     assert request.deletions == [s.ScramDeletion("b", 1)]
     [new] = request.upsertions
@@ -31,7 +31,7 @@ def test_users_and_mechanisms_of_later_releases() -> None:
     infos = [s.ScramCredentialInfo(1, 4096), s.ScramCredentialInfo(9, 1)]
     users = [s.DescribedScramUser("b", 0, None, infos), s.DescribedScramUser("c", 91, "none", [])]
     admin: Any = AclAdmin(s.DescribeUserScramCredentialsResponse(0, 0, None, users))
-    found = scram_users.describe(admin, "b")
+    found = scram_users.describe(admin.call, "b")
     assert found == {"b": {"SCRAM-SHA-256": 4096, "UNKNOWN(9)": 1}}
     assert admin.requests == [s.DescribeUserScramCredentialsRequest([s.DescribedUserName("b")])]
 
@@ -39,13 +39,13 @@ def test_users_and_mechanisms_of_later_releases() -> None:
 def test_refusals() -> None:
     admin: Any = AclAdmin(s.DescribeUserScramCredentialsResponse(0, 31, None, []))
     with pytest.raises(RemoteError):
-        scram_users.describe(admin)
+        scram_users.describe(admin.call)
     failed = [s.DescribedScramUser("b", -1, "lost", [])]
     admin = AclAdmin(s.DescribeUserScramCredentialsResponse(0, 0, None, failed))
     with pytest.raises(RemoteError, match="lost"):
-        scram_users.describe(admin)
+        scram_users.describe(admin.call)
     altered = [s.AlteredScramUser("b", 93, "Too few iterations")]
     admin = AclAdmin(s.AlterUserScramCredentialsResponse(0, altered))
     with pytest.raises(RemoteError, match="Too few"):
-        scram_users.alter(admin, "b", {}, ["SCRAM-SHA-256"])
+        scram_users.alter(admin.call, "b", {}, ["SCRAM-SHA-256"])
     assert "pw" not in repr(Password("pw", 1))

@@ -8,6 +8,7 @@ from kafka08.common import TopicPartition
 from kafka08.console.cluster_state import PartitionView
 from tests.console.scene import ConsoleScene
 from zk import znodes
+from zk.znodes import BrokerRegistration, ControllerNode
 
 TP = TopicPartition("t", 0)
 
@@ -57,3 +58,24 @@ def test_a_node_that_cannot_be_read_does_not_hide_the_rest(path: str) -> None:
     assert scene.observer.error == ""
     assert scene.observer.state is not None
     assert scene.observer.state.topics["u"].partitions
+
+
+def test_the_broker_that_is_asked_what_0_8_2_2_does_not_know() -> None:
+    scene = ConsoleScene()
+
+    def asked() -> int | None:
+        scene.observer.look()
+        assert scene.observer.state is not None
+        return scene.observer.state.asked
+
+    assert asked() == 1
+    scene.server.put(znodes.CONTROLLER, znodes.encode_controller(ControllerNode(2, "5")))
+    assert asked() == 1
+    third = BrokerRegistration("b3", 9093, -1, "1400000000000", 2)
+    scene.server.put(znodes.broker_path(3), znodes.encode_broker(third))
+    assert asked() == 1
+    scene.server.put(znodes.CONTROLLER, znodes.encode_controller(ControllerNode(3, "5")))
+    assert asked() == 3
+    for broker_id in (1, 3):
+        scene.server.remove(znodes.broker_path(broker_id))
+    assert asked() is None

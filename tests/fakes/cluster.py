@@ -258,6 +258,7 @@ class FakeCluster:
     _ListGroupsRequest = _DeleteGroupsRequest = _OffsetDeleteRequest = _DescribeGroupsRequest
     _DescribeLogDirsRequest = _DescribeGroupsRequest
     _DescribeConfigsRequestV1 = _DescribeGroupsRequest
+    _DescribeAclsRequest = _DescribeUserScramCredentialsRequest = _DescribeGroupsRequest
 
     def _OffsetCommitRequest(self, port: int, request: Any) -> Any:
         topics = []

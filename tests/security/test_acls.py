@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from kafka08.security.acls import (
     EVERYONE,
+    RULE_FIELDS,
+    SUPPORTED,
     Acl,
     AclIndex,
     Operation,
@@ -18,6 +20,7 @@ from kafka08.security.acls import (
     Resource,
     ResourceType,
     decide,
+    rule_words,
 )
 
 TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
@@ -159,3 +162,17 @@ def test_labels_are_the_names_in_zookeeper() -> None:
     ]  # fmt: skip
     assert Operation.IDEMPOTENT_WRITE.label == "IdempotentWrite"
     assert str(PREFIX) == "Topic:PREFIXED:t"
+
+
+def test_a_rule_in_words() -> None:
+    binding = PREFIX, Acl(ALICE, ALLOW, Operation.CLUSTER_ACTION, HERE)
+    assert list(rule_words(binding)) == list(RULE_FIELDS)
+    texts = ["TOPIC", "t", "PREFIXED", ALICE, HERE, "CLUSTER_ACTION", "ALLOW"]
+    assert list(rule_words(binding).values()) == texts
+
+
+def test_every_type_has_operations() -> None:
+    assert set(SUPPORTED) == set(ResourceType)
+    assert all(
+        Operation.ALL not in each and len(set(each)) == len(each) for each in SUPPORTED.values()
+    )

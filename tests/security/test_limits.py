@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from kafka08.security.limits import DEFAULT, Entity, Limit, QuotaLimits
+from kafka08.security.limits import (
+    DEFAULT,
+    Entity,
+    Limit,
+    QuotaLimits,
+    entity_of,
+    path_of,
+    unfit,
+)
 
 # From the most specific to the least.
 LEVELS = [
@@ -58,3 +66,38 @@ def test_it_is_false_while_there_is_no_rate() -> None:
     limits.set(Entity("u"), None)
     assert not limits
     assert QuotaLimits(1)
+
+
+@pytest.mark.parametrize(
+    ("path", "entity"),
+    [
+        ("users/a%2Fb", Entity("a/b")),
+        ("users/<default>", Entity(DEFAULT)),
+        ("clients/c", Entity(None, "c")),
+        ("users/u/clients/<default>", Entity("u", DEFAULT)),
+    ],
+)
+def test_the_paths_of_entities(path: str, entity: Entity) -> None:
+    assert entity_of(path) == entity
+    assert path_of(entity) == path
+
+
+@pytest.mark.parametrize("path", ["topics/t", "users", "users/u/clients", "users/u/topics/t"])
+def test_paths_of_other_things(path: str) -> None:
+    assert entity_of(path) is None
+
+
+@pytest.mark.parametrize(
+    ("rate", "text", "expected"),
+    [
+        ("producer_byte_rate", "1", ""),
+        ("producer_byte_rate", "1024.0", ""),
+        ("producer_byte_rate", "0", "a whole number of at least 1"),
+        ("producer_byte_rate", "1.5", "a whole number of at least 1"),
+        ("request_percentage", "1.5", ""),
+        ("request_percentage", "0.0", "a number above 0"),
+        ("request_percentage", "1e3", "a number above 0"),
+    ],
+)
+def test_what_a_rate_is_not(rate: str, text: str, expected: str) -> None:
+    assert unfit(rate, text) == expected

@@ -47,15 +47,15 @@ class RemoteAcls(NamedTuple):
     def listed(self, filters: Collection[ResourceFilter]) -> Iterable[Found]:
         found: dict[Resource, Sequence[Acl]] = {}
         for each in filters or (_EVERYTHING,):
-            found.update(remote.describe(self.client, each, ALL_ACLS))
+            found.update(remote.describe(self.client.call, each, ALL_ACLS))
         return found.items()
 
     def add(self, resource: Resource, acls: Sequence[Acl]) -> None:
-        remote.create(self.client, resource, acls)
+        remote.create(self.client.call, resource, acls)
 
     def remove(self, resources: ResourceFilter, acls: Sequence[Acl]) -> None:
         exact = [RuleFilter(a.principal, a.host, a.operation, a.permission) for a in acls]
-        remote.delete(self.client, [(resources, each) for each in exact or [ALL_ACLS]])
+        remote.delete(self.client.call, [(resources, each) for each in exact or [ALL_ACLS]])
 
 
 AclSource = ZooKeeperAcls | RemoteAcls

@@ -18,6 +18,7 @@ from kafka08.security.acl_filters import PatternFilter, ResourceFilter
 from kafka08.security.acl_store import AclStore
 from kafka08.security.acls import (
     CLUSTER_NAME,
+    SUPPORTED,
     WILDCARD,
     Acl,
     Operation,
@@ -82,19 +83,7 @@ PARSER = OptionParser(
 )
 
 _ALL, _READ, _WRITE = Operation.ALL, Operation.READ, Operation.WRITE
-_CREATE, _DELETE, _ALTER = Operation.CREATE, Operation.DELETE, Operation.ALTER
-_DESCRIBE = Operation.DESCRIBE
-_CONFIGS = (Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS)
-# The operations that mean something on a type, besides All.
-_SUPPORTED = {
-    ResourceType.TOPIC: (_READ, _WRITE, _CREATE, _DESCRIBE, _DELETE, _ALTER, *_CONFIGS),
-    ResourceType.GROUP: (_READ, _DESCRIBE, _DELETE),
-    ResourceType.CLUSTER: (
-        _CREATE, Operation.CLUSTER_ACTION, *_CONFIGS, Operation.IDEMPOTENT_WRITE, _ALTER, _DESCRIBE,
-    ),
-    ResourceType.TRANSACTIONAL_ID: (_DESCRIBE, _WRITE),
-    ResourceType.DELEGATION_TOKEN: (_DESCRIBE,),
-}  # fmt: skip
+_CREATE, _DESCRIBE = Operation.CREATE, Operation.DESCRIBE
 _ROLES = ("producer", "idempotent", "consumer")
 _NEEDED: dict[tuple[str, ResourceType | None], tuple[Operation, ...]] = {
     ("producer", ResourceType.TOPIC): (_DESCRIBE, _CREATE, _WRITE),
@@ -270,7 +259,7 @@ def _acls(args: Arguments, operations: Collection[Operation], kind: str) -> Iter
 
 
 def _check_operations(kind: ResourceType, operations: Iterable[Operation]) -> None:
-    supported = (*_SUPPORTED[kind], _ALL)
+    supported = (*SUPPORTED[kind], _ALL)
     if any(operation not in supported for operation in operations):
         names = ", ".join(each.name for each in supported)
         PARSER.usage_and_exit(f"ResourceType {kind.name} only supports operations {names}")

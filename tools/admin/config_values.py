@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from kafka08.admin import InvalidArgumentError
 from kafka08.client.scram_users import Password
+from kafka08.security.limits import CREATION_RATE, RATES, unfit
 from kafka08.security.scram import (
     HASHES,
     MAX_ITERATIONS,
@@ -32,8 +33,6 @@ _COMMA = re.compile("," + _NOT_IN_BRACKETS)
 _EQUALS = re.compile(r"\s*=\s*" + _NOT_IN_BRACKETS)
 _SCRAM = re.compile(r"(?:iterations=([0-9]{1,9}))?(?:(?:^|,)password=(.*))?", re.DOTALL)
 
-_BYTE_RATES = ("producer_byte_rate", "consumer_byte_rate", "controller_mutation_rate")
-_RATES = (*_BYTE_RATES, "request_percentage")
 _THROTTLES = (
     "leader.replication.throttled.rate",
     "follower.replication.throttled.rate",
@@ -43,9 +42,9 @@ _BROKERS = BrokerConfig.keys()
 KNOWN = {
     entities.TOPICS: tuple(sorted(TOPIC_KEYS)),
     entities.BROKERS: _THROTTLES,
-    entities.USERS: (*HASHES, *_RATES),
-    entities.CLIENTS: _RATES,
-    entities.IPS: ("connection_creation_rate",),
+    entities.USERS: (*HASHES, *RATES),
+    entities.CLIENTS: RATES,
+    entities.IPS: (CREATION_RATE,),
 }
 
 
@@ -135,15 +134,12 @@ def check(kind: str, is_nested: bool, settings: Mapping[str, str]) -> None:
         raise InvalidArgumentError(
             f"requirement failed: Unknown Dynamic Configuration: Set({', '.join(unknown)})."
         )
-    for name in (*_BYTE_RATES, *_THROTTLES, *KNOWN[entities.IPS]):
-        _check_number(settings, name, r"[0-9]{1,18}(\.0*)?", "a whole number of at least 1")
-    _check_number(settings, "request_percentage", r"[0-9]{1,9}(\.[0-9]+)?", "a number above 0")
-
-
-def _check_number(settings: Mapping[str, str], name: str, form: str, expected: str) -> None:
-    text = settings.get(name)
-    if text is not None and not (re.fullmatch(form, text) and float(text) > 0):
-        raise InvalidArgumentError(f"Invalid value {text} for configuration {name}: not {expected}")
+    for name in (*RATES, *_THROTTLES, CREATION_RATE):
+        text = settings.get(name)
+        if text is not None and (expected := unfit(name, text)):
+            raise InvalidArgumentError(
+                f"Invalid value {text} for configuration {name}: not {expected}"
+            )
 
 
 def shown(key: str, value: str) -> str:

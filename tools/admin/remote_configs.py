@@ -73,13 +73,13 @@ def alter_user(
             f"{', '.join(others)} need --zookeeper"
         )
     passwords = {key: password_of(key, value, ask_password) for key, value in added.items()}
-    scram_users.alter(client, user, passwords, gone)
+    scram_users.alter(client.call, user, passwords, gone)
     print(f"Completed updating config for user {user}.")
 
 
 def describe_users(client: AdminClient, user: str | None) -> None:
     """``user``: None for all that have credentials."""
-    for name, iterations in scram_users.describe(client, user).items():
+    for name, iterations in scram_users.describe(client.call, user).items():
         listed = ", ".join(f"{key}=iterations={count}" for key, count in iterations.items())
         print(f"SCRAM credential configs for user-principal '{name}' are {listed}")
 

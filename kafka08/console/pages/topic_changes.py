@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import random
 from urllib.parse import quote
 
@@ -13,20 +12,18 @@ from kafka08 import admin
 from kafka08.client import requests
 from kafka08.common import INTERNAL_TOPICS, TopicPartition
 from kafka08.console.forms import FieldError, content, header_lines, topic_settings, whole
+from kafka08.console.pages.broker_settings import broker_settings
 from kafka08.console.pages.cluster import state_of, topic_of
 from kafka08.console.site import Visit
 from kafka08.console.topics.emptying import obstacle
 from kafka08.console.topics.marks import check_mark, mark_of
-from kafka08.errors import KafkaError, raise_for_code
+from kafka08.errors import raise_for_code
 from kafka08.message.record_sets import encode_records
 from kafka08.message.sets import encode_set
 from kafka08.producer.encoding import encode_headers
 from kafka08.producer.partitioners import murmur2_partitioner
-from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.negotiation import NoApiVersionsError
 from zk.errors import NodeExistsError
-
-logger = logging.getLogger("kafka.console.TopicChanges")
 
 _DELETION = "delete.topic.enable"
 _MANY = 100_000
@@ -69,15 +66,8 @@ def _deletes(visit: Visit) -> bool | None:
     broker = state.brokers.get(-1 if state.controller is None else state.controller)
     if broker is None or not broker.serves_later_apis:
         return None
-    asked = a.DescribedResource(a.BROKER_RESOURCE, str(broker.id), [_DELETION])
-    try:
-        response = visit.site.browser.call_broker(broker.id, a.DescribeConfigsRequest([asked]))
-    except (OSError, KafkaError) as error:
-        logger.info("Broker %d did not return %s: %s", broker.id, _DELETION, error)
-        return None
-    entries = [entry for found in response.resources for entry in found.entries]
-    told = {entry.value for entry in entries if entry.name == _DELETION}
-    return None if not told else told != {"false"}
+    told = broker_settings(visit, broker.id, _DELETION).get(_DELETION)
+    return None if told is None else told != "false"
 
 
 def change_form(visit: Visit, name: str) -> Response:

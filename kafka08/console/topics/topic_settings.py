@@ -55,11 +55,9 @@ def change_settings(visit: Visit, name: str) -> Response:
 def _told(visit: Visit, name: str) -> tuple[int | None, Mapping[str, Default]]:
     """The broker that said what holds for a topic without own settings, and what it said; the
     controller if it can. None if there is no such broker: those of 0.8.2.2 do not say it."""
-    state = state_of(visit)
-    ids = [each.id for each in state.live if each.serves_later_apis]
-    if not ids:
+    broker_id = state_of(visit).asked
+    if broker_id is None:
         return None, {}
-    broker_id = state.controller if state.controller in ids else ids[0]
     asked = a.DescribedResource(a.TOPIC_RESOURCE, name, None)
     request = a.DescribeConfigsRequestV1([asked], include_synonyms=True)
     try:

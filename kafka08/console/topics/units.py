@@ -120,7 +120,12 @@ def plain(key: str, number: int) -> str:
         return endless.name
     if number == LONG_MAX:
         return _LARGEST
-    shown = quantity(key).shown
+    return in_units(quantity(key), number)
+
+
+def in_units(of: Quantity, number: int) -> str:
+    """A number of things in the largest unit in which it is whole."""
+    shown = of.shown
     unit, size = next((each for each in shown if number and number % each[1] == 0), shown[-1])
     count = number // size
     return f"{count} {'day' if (unit, count) == ('days', 1) else unit}".rstrip()
@@ -134,14 +139,17 @@ def parsed(key: str, text: str) -> int:
         return _ENDLESS.get(key, _NO_LIMIT).number
     if words == _LARGEST:
         return LONG_MAX
-    counted = quantity(key)
+    return counted(quantity(key), text)
+
+
+def counted(of: Quantity, text: str) -> int:
+    """A plain number of things, or one with a unit. Raises ValueError, with the reason."""
+    words = " ".join(text.lower().split())
     found = _NUMBER.fullmatch(words)
-    size = counted.read.get(found[2]) if found and found[2] else 1
+    size = of.read.get(found[2]) if found and found[2] else 1
     if found is None or size is None:
-        raise ValueError(f"{text!r} is not like {counted.examples}")
+        raise ValueError(f"{text!r} is not like {of.examples}")
     number = Fraction(found[1]) * size
     if number.denominator != 1:
-        raise ValueError(
-            f"{text!r} is not a whole number{f' of {u}' if (u := counted.unit) else ''}"
-        )
+        raise ValueError(f"{text!r} is not a whole number{f' of {of.unit}' if of.unit else ''}")
     return int(number)

@@ -5,7 +5,7 @@ A rule has no id: its URL is the search that finds it alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import TypeVar
 from urllib.parse import urlencode
@@ -16,24 +16,24 @@ from kafka08.rest.cluster import Cluster
 from kafka08.rest.errors import plain
 from kafka08.rest.v3.admin import CLUSTER, AdminV3, Links
 from kafka08.security.acl_filters import PatternFilter, ResourceFilter, RuleFilter
-from kafka08.security.acls import Acl, Operation, PatternType, Permission, Resource, ResourceType
+from kafka08.security.acls import (
+    RULE_FIELDS,
+    Acl,
+    Binding,
+    Operation,
+    PatternType,
+    Permission,
+    Resource,
+    ResourceType,
+    rule_words,
+)
 from kafka08.security.users import ADMIN
 
 _ANY = "ANY"
-RULE_FIELDS = (
-    "resource_type",
-    "resource_name",
-    "pattern_type",
-    "principal",
-    "host",
-    "operation",
-    "permission",
-)
 # A deletion has to name these, so that one without a filter does not take every rule.
 _NEEDED = ("resource_type", "pattern_type", "operation", "permission")
 
 E = TypeVar("E", bound=IntEnum)
-Binding = tuple[Resource, Acl]
 
 
 class AclsV3:
@@ -56,7 +56,7 @@ class AclsV3:
         asked = {name: call.request.args[name] for name in RULE_FIELDS if name in call.request.args}
         resources, rules = _filters(asked)
         with self._cluster.admin() as admin:
-            found = acls.describe(admin, resources, rules)
+            found = acls.describe(admin.call, resources, rules)
         rows = [_shown(links, (resource, acl)) for resource, of in found for acl in of]
         own = f"{links.own}?{urlencode(asked)}" if asked else links.own
         return links.collection("KafkaAclList", rows, own)
@@ -64,14 +64,14 @@ class AclsV3:
     def _create(self, call: Call, links: Links) -> RestAnswer:
         binding = _binding(call.fields(*RULE_FIELDS))
         with self._cluster.admin() as admin:
-            acls.create_all(admin, [binding])
+            acls.create_all(admin.call, [binding])
         return RestAnswer(status=201, headers={"Location": _url(links, binding)})
 
     def _create_batch(self, call: Call, links: Links) -> RestAnswer:
         """Others than a rule that is refused may have been added."""
         bindings = [_binding(each) for each in call.fields("data").objects("data", *RULE_FIELDS)]
         with self._cluster.admin() as admin:
-            acls.create_all(admin, bindings)
+            acls.create_all(admin.call, bindings)
         return RestAnswer(status=201)
 
     def _delete(self, call: Call, links: Links) -> RestAnswer:
@@ -86,7 +86,7 @@ class AclsV3:
                 raise plain(400, f"{name} is given more than once.")
         filters = _filters(asked)
         with self._cluster.admin() as admin:
-            gone = acls.delete(admin, [filters])
+            gone = acls.delete(admin.call, [filters])
         return RestAnswer({"data": [_shown(links, binding) for binding in gone]})
 
 
@@ -136,22 +136,8 @@ def _member(fields: Fields, name: str, kind: type[E]) -> E:
     return kind[word]
 
 
-def _values(binding: Binding) -> Iterator[tuple[str, str]]:
-    resource, acl = binding
-    words = (
-        resource.type.name,
-        resource.name,
-        resource.pattern.name,
-        acl.principal,
-        acl.host,
-        acl.operation.name,
-        acl.permission.name,
-    )
-    return zip(RULE_FIELDS, words, strict=True)
-
-
 def _url(links: Links, binding: Binding) -> str:
-    return f"{links.of('acls')}?{urlencode(list(_values(binding)))}"
+    return f"{links.of('acls')}?{urlencode(rule_words(binding))}"
 
 
 def _shown(links: Links, binding: Binding) -> Row:
@@ -159,5 +145,5 @@ def _shown(links: Links, binding: Binding) -> Row:
         "kind": "KafkaAcl",
         "metadata": {"self": _url(links, binding)},
         "cluster_id": links.cluster_id,
-        **dict(_values(binding)),
+        **rule_words(binding),
     }

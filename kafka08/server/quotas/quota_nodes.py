@@ -10,8 +10,15 @@ import logging
 from collections.abc import Mapping
 
 from kafka08.network.connection_limits import ConnectionLimits
-from kafka08.security import limits
-from kafka08.security.limits import Entity, QuotaLimits
+from kafka08.security.limits import (
+    CONSUMER_RATE,
+    CREATION_RATE,
+    MUTATION_RATE,
+    PERCENTAGE,
+    PRODUCER_RATE,
+    QuotaLimits,
+    entity_of,
+)
 from kafka08.server.quotas.throttle import Throttle
 from zk import entities, entity_configs
 from zk.client import ZkClient
@@ -19,10 +26,6 @@ from zk.znodes import MalformedNodeError
 
 logger = logging.getLogger("kafka.server.ClientQuotaManager")
 ip_logger = logging.getLogger("kafka.network.ConnectionQuotas")
-
-PRODUCER_RATE, CONSUMER_RATE = "producer_byte_rate", "consumer_byte_rate"
-PERCENTAGE, MUTATION_RATE = "request_percentage", "controller_mutation_rate"
-CREATION_RATE = "connection_creation_rate"
 
 
 class QuotaNodes:
@@ -46,7 +49,7 @@ class QuotaNodes:
 
     def changed(self, path: str) -> None:
         """Read ``users/U``, ``users/U/clients/C`` or ``clients/C`` again. Raises ZkError."""
-        entity = _entity(path)
+        entity = entity_of(path)
         if entity is None:
             return
         config = fetched(self._zk, path, "quotas", logger)
@@ -115,19 +118,3 @@ def rate_of(path: str, config: Mapping[str, str], name: str) -> float | None:
         return rate
     logger.error("Ignoring %s of %s: %r is not a number above 0", name, path, text)
     return None
-
-
-def _entity(path: str) -> Entity | None:
-    parts = path.split("/")
-    kinds, names = parts[0::2], [_name(part) for part in parts[1::2]]
-    if kinds == [entities.USERS, entities.CLIENTS]:
-        return Entity(*names)
-    if kinds == [entities.USERS] and names:
-        return Entity(user=names[0])
-    if kinds == [entities.CLIENTS] and names:
-        return Entity(client=names[0])
-    return None
-
-
-def _name(part: str) -> limits.Name:
-    return limits.DEFAULT if part == entities.DEFAULT else entities.desanitize(part)
