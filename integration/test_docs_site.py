@@ -92,14 +92,31 @@ def test_pages_load_nothing_from_other_hosts(site: Path) -> None:
     assert found == []
 
 
+def test_diagrams_are_pictures(copy: Path, site: Path) -> None:
+    for page in copy.rglob("*.md"):
+        count = page.read_text(encoding="utf-8").count("\n```mermaid\n")
+        built = site / page.relative_to(copy).with_suffix(".html")
+        if count:
+            html = built.read_text(encoding="utf-8")
+            assert html.count('role="img" aria-label="Diagram with arrows from ') == count, page
+            assert "stateDiagram" not in html
+            assert "flowchart TB" not in html
+
+
 @pytest.mark.parametrize(
-    "link", ["[gone](gone.md)", "[gone](operator.md#gone)", "[gone](#not-a-heading-of-this-page)"]
+    "broken",
+    [
+        "See [gone](gone.md).",
+        "See [gone](operator.md#gone).",
+        "See [gone](#not-a-heading-of-this-page).",
+        "```mermaid\nsequenceDiagram\n```",
+    ],
 )
-def test_a_broken_link_fails_the_build(copy: Path, site: Path, link: str) -> None:
+def test_what_is_broken_fails_the_build(copy: Path, site: Path, broken: str) -> None:
     page = copy / "docs" / "faults.md"
     text = page.read_text(encoding="utf-8")
     try:
-        page.write_text(f"{text}\nSee {link}.\n", encoding="utf-8")
+        page.write_text(f"{text}\n{broken}\n", encoding="utf-8")
         done = build(copy)
     finally:
         page.write_text(text, encoding="utf-8")

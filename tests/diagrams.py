@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs"
+SITE = runpy.run_path(str(DOCS / "site" / "diagrams.py"))
 
 
 def drawn(page: str) -> list[set[tuple[str, str]]]:
-    """The arrows of each diagram, by the states' names."""
-    diagrams = []
-    source = (DOCS / page).read_text()
-    for text in re.findall(r"```mermaid\nstateDiagram-v2\n(.*?)```", source, re.DOTALL):
-        names = {short: name for name, short in re.findall(r'state "(\w+)" as (\w+)', text)}
-        arrows = re.findall(r"^ *(\w+) --> (\w+)$", text, re.MULTILINE)
-        diagrams.append({(names.get(start, start), names.get(end, end)) for start, end in arrows})
-    return diagrams
+    """The arrows of each diagram, by the states' names, without the one from the start."""
+    source = (DOCS / page).read_text(encoding="utf-8")
+    texts = re.findall(r"^```mermaid\n(stateDiagram-v2\n.*?)^```", source, re.DOTALL | re.MULTILINE)
+    found = []
+    for diagram in map(SITE["parse"], texts):
+        arrows = [arrow for arrow in diagram.arrows if arrow.start != SITE["START"]]
+        found.append({(diagram.names[arrow.start], diagram.names[arrow.end]) for arrow in arrows})
+    return found

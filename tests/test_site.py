@@ -1,9 +1,11 @@
-"""The navigation of the documentation site: every page of docs/ once."""
+"""The documentation site: every page of docs/ once in its navigation, and the pages' diagrams."""
 
 from __future__ import annotations
 
 import configparser
+import re
 import runpy
+import xml.etree.ElementTree as ET
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +13,26 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 SITE = runpy.run_path(str(ROOT / "docs" / "site" / "navigation.py"))
+DRAW = runpy.run_path(str(ROOT / "docs" / "site" / "diagrams.py"))
+STATES = """stateDiagram-v2
+    state "NewReplica" as New
+    [*] --> New
+    New --> On
+    On --> On
+"""
+CHART = """flowchart TB
+    ours["kafka08 brokers"]
+    old[clients, unmodified] --> ours
+    ours <-- "replication" --> theirs
+    old -- at first --> theirs[0.8.2.2]
+"""
+# As Graphviz writes it.
+SVG = b"""<?xml version="1.0"?>
+<svg width="9pt" xmlns="http://www.w3.org/2000/svg">
+<g id="graph0" class="graph"><title>G</title><polygon fill="transparent" points="0,0"/>
+<!-- a --><g id="node1" class="node"><title>a</title><path fill="none" stroke="black" d="M1"/>
+<text font-family="Times,serif">a</text></g></g></svg>
+"""
 
 
 def test_every_page_is_in_the_navigation_once() -> None:
@@ -59,3 +81,71 @@ def test_the_quick_start_does_not_install_the_packages_of_the_site() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
     targets = [line.partition(":")[0] for line in makefile if "$(SETUP_DOCS)" in line]
     assert targets == ["$(SETUP_DOCS)", "integration", "docs"]
+
+
+# --- diagrams
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (STATES, "start to NewReplica; NewReplica to On; On to itself"),
+        (
+            CHART,
+            "clients, unmodified to kafka08 brokers, 0.8.2.2 (at first);"
+            " kafka08 brokers to and from 0.8.2.2 (replication)",
+        ),
+    ],
+)
+def test_a_diagram_is_told_in_words(text: str, words: str) -> None:
+    assert DRAW["described"](DRAW["parse"](text)) == f"Diagram with arrows from {words}."
+
+
+def test_what_graphviz_is_told() -> None:
+    lines = DRAW["dot"](DRAW["parse"](CHART)).splitlines()
+    assert '"ours" [label="kafka08 brokers", width=1.98]' in lines
+    assert '"old" -> "ours" [label=""]' in lines
+    assert '"old" -> "theirs" [label="  at first  "]' in lines
+    assert '"ours" -> "theirs" [label="  replication  ", dir=both, constraint=false]' in lines
+    assert lines[-1] == "}"
+    start = next(line for line in DRAW["dot"](DRAW["parse"](STATES)).splitlines() if "[*]" in line)
+    assert "shape=circle" in start and 'label=""' in start
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "no kind of diagram that is drawn: "),
+        ("sequenceDiagram\nA->>B: hi", "no kind of diagram that is drawn: sequenceDiagram"),
+        ("flowchart TB\n  a --> b --> c", "not understood: a --> b --> c"),
+        ("flowchart TB\n  a -.-> b", "not understood: a -.-> b"),
+        ("stateDiagram-v2\n  note left of A", "not understood: note left of A"),
+    ],
+)
+def test_what_is_not_drawn_is_an_error(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(reason)}$"):
+        DRAW["parse"](text)
+
+
+def test_a_picture_has_the_colours_of_the_text_and_no_ids() -> None:
+    asked: list[str] = []
+    found = DRAW["picture"](STATES, lambda source: asked.append(source) or SVG)
+    assert asked == [DRAW["dot"](DRAW["parse"](STATES))]
+    (svg,) = ET.fromstring(found)
+    assert svg.get("role") == "img"
+    assert svg.get("aria-label") == DRAW["described"](DRAW["parse"](STATES))
+    tags = [str(each.tag).rpartition("}")[2] for each in svg.iter()]
+    assert tags == ["svg", "g", "g", "path", "text"]
+    assert not [each for each in svg.iter() if each.get("id") or each.get("class")]
+    _, _, _, path, text = svg.iter()
+    assert (path.get("fill"), path.get("stroke")) == ("none", "currentColor")
+    assert (text.get("fill"), text.get("font-family")) == ("currentColor", "inherit")
+
+
+def test_every_diagram_of_the_pages_can_be_read() -> None:
+    pages = [ROOT / f"{name}.md" for name in SITE["pages"]()]
+    sources = [page.read_text(encoding="utf-8") for page in pages]
+    blocks = re.compile(r"^```mermaid\n(.*?)^```", re.MULTILINE | re.DOTALL)
+    found = [DRAW["parse"](text) for source in sources for text in blocks.findall(source)]
+    assert len(found) >= 7
+    assert all(diagram.arrows for diagram in found)

@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pygments.lexers.special import TextLexer
+from docutils import nodes
+from sphinx.util import logging
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+import diagrams  # noqa: E402
 import navigation  # noqa: E402
 
 project = "kafka08"
@@ -34,14 +36,26 @@ html_last_updated_fmt = None
 
 
 def setup(app: Any) -> None:
-    # Diagrams would need a script of another host, so the site shows their text.
-    app.add_lexer("mermaid", TextLexer)
     app.connect("source-read", _add_pages_below)
+    app.connect("doctree-read", _draw_diagrams)
     app.connect("build-finished", _write_index)
 
 
 def _add_pages_below(_app: Any, page: str, source: list[str]) -> None:
     source[0] += navigation.toctrees(page)
+
+
+def _draw_diagrams(_app: Any, page: nodes.document) -> None:
+    """Diagrams become pictures; a warning, which ends the build, tells of one that cannot."""
+    for block in list(page.findall(nodes.literal_block)):
+        if block.get("language") != "mermaid":
+            continue
+        try:
+            drawn = diagrams.picture(block.astext())
+        except ValueError as error:
+            logging.getLogger(__name__).warning("a diagram: %s", error, location=block)
+        else:
+            block.replace_self(nodes.raw("", drawn, format="html"))
 
 
 def _write_index(app: Any, error: Exception | None) -> None:
