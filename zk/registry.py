@@ -24,7 +24,9 @@ _BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}")
 
 
 def ensure_common_paths(client: ZkClient) -> None:
-    """Create the missing persistent parents (ZkUtils.setupCommonPaths)."""
+    """Create the chroot and the persistent parents where they are missing
+    (ZkUtils.setupCommonPaths)."""
+    client.ensure_chroot()
     client.ensure_path(*znodes.COMMON_PATHS)
 
 

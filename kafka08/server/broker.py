@@ -39,8 +39,7 @@ _ZOOKEEPER_RETRY_SECONDS = 0.5
 
 
 def connected(config: BrokerConfig, access: NodeAccess) -> ZkClient:
-    """A session in ZooKeeper, on greenlets; the nodes of its chroot may be missing. Raises
-    ConfigError and ZkConnectionError."""
+    """A session on greenlets, maybe without a chroot. Raises ConfigError, ZkConnectionError."""
     return ZkClient(
         config.zookeeper_connect,
         session_timeout_ms=config.zookeeper_session_timeout_ms,
@@ -155,20 +154,18 @@ class KafkaServer:
         access = access_of(config)
         zk = self._connect(config, access)
         self._begin(Part("zookeeper", stop=zk.close))
-        self._patiently(zk.ensure_chroot)
         self._patiently(lambda: ensure_common_paths(zk))
         if access.set_acl:
             self._patiently(lambda: warn_of_originals(zk, config.broker_id))
         return zk
 
     def _load_logs(self, zk: ZkClient, monitoring: Monitoring) -> LogManager:
-        runtime = self._runtime
         topic_configs = self._patiently(lambda: admin.fetch_all_topic_configs(zk))
-        logs = LogManager(self.config, clock=runtime.clock, topic_configs=topic_configs)
+        logs = LogManager(self.config, clock=self._runtime.clock, topic_configs=topic_configs)
         monitoring.health.loads(lambda: logs.is_recovering)
-        runtime.blocking(logs.load)
+        self._runtime.blocking(logs.load)
         broker_metrics.add_logs(monitoring.registry, logs)
-        self._begin(Part("the logs", stop=lambda: runtime.blocking(logs.close)))
+        self._begin(Part("the logs", stop=lambda: self._runtime.blocking(logs.close)))
         return logs
 
     def _register(self, rooms: Rooms, zk: ZkClient) -> None:

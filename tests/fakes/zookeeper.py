@@ -349,6 +349,8 @@ class Session:
         self.server.apply([CreateOp(path, data, ephemeral)], self.session_id)
         return path
 
+    def ensure_chroot(self) -> None: ...
+
     def ensure_path(self, *paths: str) -> None:
         for path in paths:
             if path and path not in self.server.nodes:

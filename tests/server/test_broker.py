@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
 import pytest
 
-from kafka08.server.broker import KafkaServer
+from kafka08.server.broker import KafkaServer, connected
 from kafka08.server.part import Part
-from tests.server.support import Rig
+from tests.server.support import Rig, broker_config
+from tests.zk.server import fresh_chroot
+from zk.access import UNSECURED
 from zk.errors import DuplicateBrokerError, SessionExpiredError, ZkConnectionError
+from zk.registry import ensure_common_paths
 
 
 def test_an_outage_or_a_lost_session_is_waited_out(rig: Rig) -> None:
@@ -24,19 +27,16 @@ def test_an_outage_or_a_lost_session_is_waited_out(rig: Rig) -> None:
     assert server._patiently(act) == "done"
 
 
-def test_an_outage_before_there_is_a_chroot_is_waited_out(rig: Rig) -> None:
+def test_the_chroot_is_made_where_an_outage_is_waited_out(tmp_path: Path) -> None:
     """Three brokers ended when ZooKeeper was killed between their connections and first calls."""
-    failures: list[Exception] = [ZkConnectionError(), SessionExpiredError()]
-
-    def ensure_chroot() -> None:
-        if failures:
-            raise failures.pop()
-
-    zk: Any = rig.zk
-    zk.ensure_chroot = ensure_chroot
-    server = KafkaServer(rig.config, rig.runtime, connect=lambda config, access: zk)  # type: ignore[arg-type]
-    assert server._connect_zookeeper() is zk
-    assert not failures
+    config = broker_config(tmp_path, zookeeper_connect=fresh_chroot() + "/deep/er")
+    zk = connected(config, UNSECURED)
+    try:
+        assert zk.exists("/") is None
+        ensure_common_paths(zk)
+        assert zk.exists("/brokers/ids") is not None
+    finally:
+        zk.close()
 
 
 def test_other_failures_end_the_start(rig: Rig) -> None:
