@@ -61,6 +61,7 @@ MODULES = (
     "kafka08.server.replication.acks",
     "kafka08.server.requests.counts",
     "kafka08.server.requests.dispatch",
+    "kafka08.server.requests.heard",
     "kafka08.server.requests.long_work",
     "kafka08.server.requests.purgatory",
     "kafka08.server.storage.appends",

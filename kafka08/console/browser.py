@@ -12,7 +12,7 @@ from kafka08.client import log_offsets
 from kafka08.client.cluster import ClusterClient
 from kafka08.client.reading import Position
 from kafka08.common import TopicPartition
-from kafka08.console.config import ConsoleConfig
+from kafka08.console.config import BROWSER_ID, ConsoleConfig
 from kafka08.consumer.simple import SimpleConsumer
 from kafka08.errors import KafkaError, raise_for_code
 from kafka08.message.entry import AnyMessage, Headers, TimedMessage
@@ -22,7 +22,6 @@ from kafka08.protocol.negotiation import NoApiVersionsError
 from kafka08.runtime import Runtime
 from kafka08.settings.settings import INT_MAX
 
-CLIENT_ID = "console-browser"
 _FETCH_BYTES = 256 << 10
 
 
@@ -170,7 +169,7 @@ class Browser:
             SimpleConsumer,
             leader.host,
             leader.port,
-            client_id=CLIENT_ID,
+            client_id=BROWSER_ID,
             timeout_ms=self._config.request_timeout_ms,
             receive_buffer_bytes=0,
             runtime=self._runtime,

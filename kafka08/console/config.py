@@ -9,6 +9,9 @@ from kafka08.settings.settings import INT, LIST, dotted, setting
 from kafka08.settings.tls import SslSettings
 from kafka08.settings.zookeeper import ZooKeeperSecurity
 
+CLIENT_ID, BROWSER_ID = "console", "console-browser"
+"""The client ids under which brokers see the console, and its reads of messages."""
+
 CLIENT_PREFIX = "client."
 """Of the settings with which the console connects to brokers: ``client.security.protocol``."""
 
@@ -54,6 +57,12 @@ class ConsoleConfig(SslSettings, ZooKeeperSecurity):
         doc="id=host:port,...: where brokers serve their metrics, if not where their http.host and "
         "http.port say",
     )
+    brokers_http: tuple[str, ...] = setting(
+        "console.brokers.http",
+        (),
+        LIST,
+        doc="host:port of each broker's http.port: who speaks which versions is asked there",
+    )
     request_timeout_ms: int = dotted(4000, low=1, doc="longest wait for a broker's answer")
     browse_max_bytes: int = setting(
         "console.browse.max.bytes",
@@ -85,6 +94,10 @@ class ConsoleConfig(SslSettings, ZooKeeperSecurity):
 
     def check(self) -> None:
         self.metrics_endpoints()
+        for each in self.brokers_http:
+            host, _, port = each.rpartition(":")
+            if not host or not port.isascii() or not port.isdecimal() or int(port) > 65535:
+                raise ConfigError(f"console.brokers.http: {each!r} is not host:port.")
         if self.read_only or is_loopback(self.http_host):
             return
         if not self.users_file:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from kafka08.client.security import ClientSecurity, runtime_for
 from kafka08.console.app import Console
-from kafka08.console.config import CLIENT_PREFIX, ConsoleConfig
+from kafka08.console.config import CLIENT_ID, CLIENT_PREFIX, ConsoleConfig
 from kafka08.console.site import Site
 from kafka08.errors import KafkaError
 from kafka08.groups.admin import GroupAdmin
@@ -22,7 +22,6 @@ from zk.client import ZkClient
 
 logger = logging.getLogger("kafka.console.KafkaConsole")
 
-CLIENT_ID = "console"
 USAGE = "USAGE: kafka-console-start.sh [-daemon] kafka-console.properties"
 _BODY_BYTES = 4 << 20
 

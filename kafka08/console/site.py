@@ -23,6 +23,7 @@ from kafka08.console.config import ConsoleConfig
 from kafka08.console.forms import Problem
 from kafka08.console.groups import ConsoleGroups
 from kafka08.console.history import History
+from kafka08.console.migration.reports import FetchPage, fetch_page
 from kafka08.console.observer import Observer, Past
 from kafka08.console.pages.data import encoded
 from kafka08.console.timeline.audit_file import read_back
@@ -43,6 +44,7 @@ _MENU = (
     ("/groups", "Groups"),
     ("/transactions", "Transactions"),
     ("/events", "Events"),
+    ("/migration", "Migration"),
     ("/zookeeper/", "ZooKeeper"),
 )
 _CHANGES = (("/elect", "Elections"), ("/reassign", "Moves"))
@@ -78,11 +80,14 @@ class Site:
         groups: GroupAdmin,
         runtime: Runtime,
         channel: Connect = Channel,
+        fetch_page: FetchPage = fetch_page,
     ) -> None:
         clock = runtime.clock
         self.config = config
         self.zk = zk
         self.clock = clock
+        self.runtime = runtime
+        self.fetch_page = fetch_page
         self.transactions = TransactionAdmin(groups.cluster, clock)
         self.observer = Observer(
             StateReader(zk, groups.cluster, clock),

@@ -145,6 +145,7 @@ class ServerLogin:
         versions = sorted([*self._versions(), *OWN_VERSIONS])
         if isinstance(request, UnsupportedApiVersionsRequest):
             return ApiVersionsResponse(LaterCode.UNSUPPORTED_VERSION, versions)
+        self._peer.introduce(request.client_software_name, request.client_software_version)
         if self._state is _State.START:
             self._state = _State.HANDSHAKE
         return ApiVersionsResponse(NO_ERROR, versions)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafka08.common import ANONYMOUS, PLAINTEXT
 from kafka08.metrics.requests import RequestMeter
+
+_SHOWN: Final = 100  # characters of what a peer says of itself
 
 # A request whose answer is still to be sent: who counts it; seconds before, in and of waiting while
 # it was handled; when that was over.
@@ -28,8 +30,9 @@ class Peer:
     which is called then.
 
     ``listener`` is the name of the listener that it came in on. ``principal`` is who it is: a TLS
-    handshake or a login sets it. ``session`` is its login, if it has logged in. ``is_admitted`` is
-    false until both are over; ``admitted`` is called then. Code that serves a request sets
+    handshake or a login sets it. ``session`` is its login, if it has logged in. ``software`` is the
+    name and version of its program, None until it asks for API versions. ``is_admitted`` is false
+    until handshake and login are over; ``admitted`` is called then. Code that serves a request sets
     ``mute_seconds`` to have no further request read for so long. ``read_at``: when the request
     arrived; ``begun_at``: when the work on it began; ``waited``: the seconds it has waited for
     others since then; ``unsent`` is for those that the dispatcher has answered.
@@ -37,7 +40,7 @@ class Peer:
 
     __slots__ = (
         "address", "admitted", "begun_at", "has_ended", "is_admitted", "listener", "mute_seconds",
-        "principal", "read_at", "session", "unsent", "waited", "wake",
+        "principal", "read_at", "session", "software", "unsent", "waited", "wake",
     )  # fmt: skip
 
     def __init__(
@@ -47,6 +50,7 @@ class Peer:
         self.principal = principal
         self.listener = listener
         self.session: Session | None = None
+        self.software: tuple[str, str] | None = None
         self.is_admitted = True
         self.admitted: Callable[[], object] | None = None
         self.has_ended = False
@@ -69,6 +73,10 @@ class Peer:
         self.is_admitted = True
         if self.admitted is not None:
             self.admitted()
+
+    def introduce(self, name: str, version: str) -> None:
+        """It has asked for API versions. Both texts are empty in requests that do not have them."""
+        self.software = name[:_SHOWN], version[:_SHOWN]
 
     def end(self) -> None:
         self.has_ended = True

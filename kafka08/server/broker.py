@@ -87,7 +87,7 @@ class KafkaServer:
         listening = self._listen(config, runtime)
         zk = self._connect_zookeeper()
         logs = self._load_logs(zk, monitoring)
-        rooms = Rooms(config, runtime, zk, logs, listening, monitoring.is_read)
+        rooms = Rooms(config, runtime, zk, logs, listening, monitoring)
         for part in self._parts(rooms, zk, monitoring):
             self._begin(part)
 

@@ -16,6 +16,7 @@ from kafka08.metrics.registry import Registry
 from kafka08.network.server import Login
 from kafka08.runtime import Runtime, SocketConnector
 from kafka08.server.monitoring.health import Health
+from kafka08.server.requests.spoken import SpokenVersions
 from kafka08.settings.broker import BrokerConfig
 from zk.client import ZkClient
 
@@ -70,8 +71,12 @@ def cleaner_tasks(
 
 
 def start_metric_outputs(
-    config: BrokerConfig, runtime: Runtime, registry: Registry, health: Health
+    config: BrokerConfig,
+    runtime: Runtime,
+    registry: Registry,
+    health: Health,
+    spoken: SpokenVersions,
 ) -> Iterator[Callable[[], object]]:
     """Yields the function that stops each output, once it has started."""
     module = import_module("kafka08.server.monitoring.metric_outputs")
-    yield from module.start(config, runtime, registry, health)
+    yield from module.start(config, runtime, registry, health, spoken)

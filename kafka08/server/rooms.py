@@ -18,6 +18,7 @@ from kafka08.server.cluster_view.originals import Originals
 from kafka08.server.cluster_view.room import ClusterView
 from kafka08.server.groups.room import ConsumerGroups
 from kafka08.server.monitoring import broker_metrics
+from kafka08.server.monitoring.monitoring import Monitoring
 from kafka08.server.part import Room
 from kafka08.server.quotas.quotas import Quotas
 from kafka08.server.replication.roles import Keepers
@@ -43,7 +44,7 @@ class Rooms:
         zk: ZkClient,
         logs: LogManager,
         listening: Listening,
-        is_timed: bool,
+        monitoring: Monitoring,
     ) -> None:
         self.listening = listening
         self.quotas = quotas = Quotas(config, runtime.clock, zk, listening.limits)
@@ -76,8 +77,10 @@ class Rooms:
             config, runtime, zk, storage, view, self.fetchers, keepers, self.controller
         )
         members = self.groups, self.transactions
-        self.all = storage, view, self.replication, *members, self.access, listening
-        handlers = self.access.guard(handlers_of(config, self.all, view.originals), cache)
+        rooms = storage, view, self.replication, *members, self.access, listening
+        self.all = *rooms, monitoring.spoken
+        heard = monitoring.heard(handlers_of(config, rooms, view.originals))
+        handlers, is_timed = self.access.guard(heard, cache), monitoring.is_read
         self.dispatcher = Dispatcher(runtime, handlers, apis_of(config), quotas.throttle, is_timed)
         versions = LoginVersions(self.dispatcher.served, view.originals, config.api_versions_enable)
         self.logins = listening.logins_by_listener(self.access.credentials, versions.now)

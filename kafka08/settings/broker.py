@@ -700,7 +700,7 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity, ListenerSettings):
         -1,
         low=-1,
         high=65535,
-        doc="Port of /metrics, /health/live, /health/ready and /jmx over HTTP; -1: none.",
+        doc="Port of /metrics, /health/live, /health/ready, /jmx and /clients over HTTP; -1: none.",
     )
     http_host: str = dotted(
         "127.0.0.1", doc="Address that they are served on; 0.0.0.0 stands for all."

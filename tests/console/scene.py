@@ -40,12 +40,21 @@ class ConsoleScene:
         self.config = ConsoleConfig(**values)  # type: ignore[arg-type]
         zk: Any = self.session
         groups = GroupAdmin(zk, runtime=self.runtime, channel=self.cluster.channel)
-        self.site = Site(self.config, zk, groups, self.runtime, self.cluster.channel)
+        self.clients_pages: dict[str, bytes | OSError] = {}
+        self.site = Site(
+            self.config, zk, groups, self.runtime, self.cluster.channel, self._fetch_page
+        )
         self.observer = self.site.observer
         lines = [line_for(*each.split(":"), password="secret") for each in (users or {}).values()]
         known = Users(lines, "users") if lines else None
         self.console = Console(self.site, known, self.runtime.sleep)
         self.client = Client(self.console)
+
+    def _fetch_page(self, address: str, timeout_s: float) -> bytes:
+        found = self.clients_pages[address]
+        if isinstance(found, OSError):
+            raise found
+        return found
 
     def register(self, broker: Broker) -> None:
         registration = BrokerRegistration(

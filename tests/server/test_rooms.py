@@ -16,6 +16,7 @@ from kafka08.protocol.registry import (
     SASL_HANDSHAKE,
 )
 from kafka08.runtime import Scheduler
+from kafka08.server.monitoring.monitoring import Monitoring
 from kafka08.server.requests.listeners import Listening
 from kafka08.server.rooms import Rooms, apis_of, handlers_of
 from tests.fakes.runtime import FakeRuntime
@@ -28,7 +29,7 @@ def rooms(request: pytest.FixtureRequest, make_rig: Callable[..., Rig]) -> Rooms
     runtime: Any = rig.runtime
     zk: Any = rig.zk
     listening = Listening(rig.config, runtime)
-    made = Rooms(rig.config, runtime, zk, rig.logs, listening, is_timed=False)
+    made = Rooms(rig.config, runtime, zk, rig.logs, listening, Monitoring(rig.config, runtime))
     made.server.start(made.dispatcher.handle, made.logins)
     request.addfinalizer(made.server.stop)
     return made

@@ -1,4 +1,6 @@
-"""Tables whose rows the reader sorts by a column: ``?sort=lag``, or ``?sort=-lag``."""
+"""Tables whose rows the reader sorts by a column: ``?sort=lag``, or ``?sort=-lag``.
+
+Where a page has several tables, each has a parameter of its own."""
 
 from __future__ import annotations
 
@@ -43,20 +45,22 @@ class Table(Generic[T]):
     rows: list[T]
 
 
-def table(visit: Visit, rows: Iterable[T], columns: Sequence[Column]) -> Table[T]:
+def table(
+    visit: Visit, rows: Iterable[T], columns: Sequence[Column], parameter: str = "sort"
+) -> Table[T]:
     """``rows``: in the order that they have until one is chosen, and among equals. Raises
     ValueError for an unknown column."""
-    asked = visit.request.args.get("sort", "")
+    asked = visit.request.args.get(parameter, "")
     found = list(rows)
     if asked:
         name = asked.removeprefix(_DOWN)
         column = next((each for each in columns if each.name == name), None)
         if column is None:
             names = ", ".join(each.name for each in columns)
-            raise ValueError(f"sort: {name!r} is not one of {names}")
+            raise ValueError(f"{parameter}: {name!r} is not one of {names}")
         key = column.key
         found.sort(key=lambda row: _rank(key(row)), reverse=asked != name)
-    return Table([_head(visit, each, asked) for each in columns], found)
+    return Table([_head(visit, each, asked, parameter) for each in columns], found)
 
 
 def fields(row: object, columns: Iterable[Column]) -> dict[str, object]:
@@ -68,9 +72,9 @@ def _rank(value: Any) -> tuple[bool, Any]:
     return (False, 0) if value is None else (True, value)
 
 
-def _head(visit: Visit, column: Column, asked: str) -> Head:
+def _head(visit: Visit, column: Column, asked: str, parameter: str) -> Head:
     up, down = column.name, _DOWN + column.name
     then = {up: down, down: up}.get(asked, down if column.is_number else up)
-    link = f"{visit.request.path}?{urlencode({**visit.request.args.to_dict(), 'sort': then})}"
+    link = f"{visit.request.path}?{urlencode({**visit.request.args.to_dict(), parameter: then})}"
     order = {up: "ascending", down: "descending"}.get(asked, "")
     return Head(column.title, column.is_number, column.hint, link, order)

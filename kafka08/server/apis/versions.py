@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from kafka08.errors import NO_ERROR, LaterCode
+from kafka08.network.peer import current_peer
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol.later_schemas import (
     ApiVersionsRequest,
@@ -48,6 +49,9 @@ class ApiVersionsApi:
         is_valid = all(map(_SOFTWARE.fullmatch, software))
         if header.api_version >= _FIRST_WITH_SOFTWARE and not is_valid:
             return self.failure(header, request, LaterCode.INVALID_REQUEST)
+        peer = current_peer.get()
+        if peer is not None:
+            peer.introduce(*software)
         return ApiVersionsResponse(NO_ERROR, self._served)
 
     def failure(

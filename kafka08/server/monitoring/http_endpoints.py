@@ -1,4 +1,4 @@
-"""The pages that a broker serves over HTTP: metrics, also under JMX names, and health."""
+"""The pages that a broker serves over HTTP: metrics, also under JMX names, health, and clients."""
 
 from __future__ import annotations
 
@@ -41,20 +41,27 @@ _OK, _BAD, _UNKNOWN, _UNAVAILABLE = (
 
 
 class Endpoints:
-    """A WSGI application. Nothing can be changed by it."""
+    """A WSGI application. Nothing can be changed by it. ``clients``: the text of ``/clients``."""
 
     def __init__(
-        self, runtime: Runtime, registry: Registry, health: Health, exposition: Exposition
+        self,
+        runtime: Runtime,
+        registry: Registry,
+        health: Health,
+        exposition: Exposition,
+        clients: Callable[[], bytes],
     ) -> None:
         self._runtime = runtime
         self._registry = registry
         self._health = health
         self._exposition = exposition
+        self._clients = clients
         self._pages: dict[str, Callable[[WSGIEnvironment], Page]] = {
             "/metrics": self._metrics,
             "/health/live": self._live,
             "/health/ready": self._ready,
             "/jmx": self._jmx,
+            "/clients": lambda _: Page(_OK, _JSON, self._clients()),
         }
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:

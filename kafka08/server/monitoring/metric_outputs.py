@@ -15,8 +15,10 @@ from kafka08.metrics.exposition import Exposition
 from kafka08.metrics.registry import Registry
 from kafka08.network.http import HttpServer, is_loopback
 from kafka08.runtime import Runtime
+from kafka08.server.monitoring.clients_page import ClientsPage
 from kafka08.server.monitoring.health import Health
 from kafka08.server.monitoring.http_endpoints import Endpoints
+from kafka08.server.requests.spoken import SpokenVersions
 from kafka08.settings.broker import BrokerConfig
 
 logger = logging.getLogger("kafka.server.Monitoring")
@@ -25,7 +27,11 @@ _NAME = "http.port"
 
 
 def start(
-    config: BrokerConfig, runtime: Runtime, registry: Registry, health: Health
+    config: BrokerConfig,
+    runtime: Runtime,
+    registry: Registry,
+    health: Health,
+    spoken: SpokenVersions,
 ) -> Iterator[Callable[[], object]]:
     """Yields the function that stops each output, once it has started."""
     if config.http_port >= 0:
@@ -35,7 +41,8 @@ def start(
             bean_names=config.metrics_bean_names,
             partitions=config.metrics_partitions,
         )
-        yield from _serve(config, Endpoints(runtime, registry, health, exposition))
+        clients = ClientsPage(config, runtime, spoken)
+        yield from _serve(config, Endpoints(runtime, registry, health, exposition, clients.data))
     if config.writes_csv_metrics:
         reporter = CsvReporter(
             runtime,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from kafka08.metrics import names
 from kafka08.metrics.registry import Registry, one
@@ -12,6 +12,8 @@ from kafka08.runtime import Runtime
 from kafka08.server import optional
 from kafka08.server.monitoring.broker_metrics import add_process
 from kafka08.server.monitoring.health import Health
+from kafka08.server.requests.dispatch import Handler
+from kafka08.server.requests.spoken import SpokenVersions
 from kafka08.settings.broker import BrokerConfig
 
 logger = logging.getLogger("kafka.server.Monitoring")
@@ -29,8 +31,13 @@ class Monitoring:
         self.is_read = config.http_port >= 0 or config.writes_csv_metrics
         self.registry = Registry(runtime)
         self.health = Health()
+        self.spoken = SpokenVersions(runtime.clock)
         self.registry.add(names.BROKER_STATE, one(lambda: self.health.state))
         add_process(self.registry)
+
+    def heard(self, handlers: Iterable[Handler]) -> list[Handler]:
+        """The handlers; they note who speaks to them if that can be asked for over HTTP."""
+        return list(handlers) if self._config.http_port < 0 else self.spoken.heard(handlers)
 
     def start(self) -> None:
         if self._config.http_port < 0 and os.environ.get("JMX_PORT"):
@@ -40,7 +47,7 @@ class Monitoring:
             )
         if self.is_read:
             self._stops += optional.start_metric_outputs(
-                self._config, self._runtime, self.registry, self.health
+                self._config, self._runtime, self.registry, self.health, self.spoken
             )
         if self._stops:
             self.registry.start()

@@ -8,6 +8,7 @@ import pytest
 
 from kafka08.common import Broker
 from kafka08.errors import LaterCode, ProtocolError
+from kafka08.network.peer import Peer, current_peer
 from kafka08.network.server import ConnectionClosed
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.later_schemas import ApiVersionsRequest
@@ -51,6 +52,20 @@ def test_software_has_a_name(rig: AdminRig, name: str) -> None:
     answer = rig.call(ApiVersionsRequest(name, "1"), 3)
     assert answer[:2] == (LaterCode.INVALID_REQUEST, [])
     assert rig.call(ApiVersionsRequest(), 2).error == 0
+
+
+def test_the_software_is_that_of_the_peer(rig: AdminRig) -> None:
+    peer = Peer("h:1")
+    token = current_peer.set(peer)
+    try:
+        rig.call(ApiVersionsRequest("a b", "1"), 3)
+        assert peer.software is None
+        rig.call(JAVA, 3)
+        assert peer.software == ("apache-kafka-java", "4.3.0")
+        rig.call(ApiVersionsRequest(), 0)
+        assert peer.software == ("", "")
+    finally:
+        current_peer.reset(token)
 
 
 @pytest.mark.scenario("modern-53")

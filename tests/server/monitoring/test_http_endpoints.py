@@ -27,7 +27,11 @@ class Site:
         self.meter.mark(3)
         self.registry.add(TOPICS["bytes_in"], lambda: [(("",), self.meter), (("t",), self.meter)])
         self.application = Endpoints(
-            self.runtime, self.registry, self.health, Exposition(self.runtime, self.registry)
+            self.runtime,
+            self.registry,
+            self.health,
+            Exposition(self.runtime, self.registry),
+            lambda: b"{}\n",
         )
 
     def get(
@@ -56,6 +60,12 @@ def test_metrics_in_both_formats(site: Site) -> None:
     code, headers, body = site.get("/metrics", HTTP_ACCEPT=accept)
     assert headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
     assert body.endswith(b"# EOF\n")
+
+
+def test_the_clients_are_json(site: Site) -> None:
+    code, headers, body = site.get("/clients")
+    assert (code, headers["Content-Type"], body) == (200, "application/json", b"{}\n")
+    assert site.get("/clients", "POST")[0] == 405
 
 
 @pytest.mark.scenario("ops-15")

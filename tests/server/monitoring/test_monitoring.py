@@ -3,11 +3,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafka08.server.monitoring.monitoring import Monitoring
+from kafka08.server.requests.heard import HeardTopics
 from tests.fakes.runtime import FakeRuntime
 from tests.server.support import broker_config
 
@@ -39,3 +41,13 @@ def test_the_csv_reporter_needs_its_class_and_its_switch(
     assert (len(off._stops), len(on._stops)) == (0, 2)
     assert (off.is_read, on.is_read) == (False, True)
     assert Monitoring(broker_config(tmp_path, http_port=0), FakeRuntime()).is_read
+
+
+def test_handlers_note_requests_only_if_there_is_a_page_to_ask(tmp_path: Path) -> None:
+    handler: Any = SimpleNamespace(key=0, last_version=0)
+    off, on = (
+        Monitoring(broker_config(tmp_path, http_port=port), FakeRuntime()) for port in (-1, 0)
+    )
+    assert off.heard([handler]) == [handler]
+    [heard] = on.heard([handler])
+    assert isinstance(heard, HeardTopics)
