@@ -13,7 +13,8 @@ from integration.wire import wait_until
 
 
 class Console(Process):
-    """bin/kafka-console-start.sh on a free port, with short intervals."""
+    """bin/kafka-console-start.sh on a free port, with short intervals. ``zookeeper`` "": that of
+    each cluster is in ``settings``."""
 
     def __init__(self, zookeeper: str, directory: Path, **settings: object) -> None:
         self.port = free_port()

@@ -206,10 +206,13 @@ class ZkClient:
             self.ensure_chroot()
         return self
 
+    def start_soon(self) -> None:
+        """Connect in the background, however long that takes, and make no chroot."""
+        self._zk.start_async()
+
     def ensure_chroot(self) -> None:
         """Make the chroot's nodes exist, if there is a chroot."""
-        chroot = self._zk.chroot
-        if not chroot:
+        if not (chroot := self._zk.chroot):
             return
         self._zk.chroot = ""
         try:
@@ -218,11 +221,8 @@ class ZkClient:
             self._zk.chroot = chroot
 
     def hurry(self, timeout_s: float) -> None:
-        """Limit how long calls wait for ZooKeeper; used at the end of a process.
-
-        The limit also applies to running calls. After the first call without an answer no call
-        waits.
-        """
+        """Limit how long calls wait for ZooKeeper, running ones too. After the first call without
+        an answer no call waits. For the end of a process."""
         self._hurry = _Hurry(self._monotonic(), timeout_s)
 
     def close(self) -> bool:

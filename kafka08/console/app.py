@@ -10,7 +10,6 @@ from urllib.parse import quote
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import BadRequest, Conflict, Forbidden, HTTPException
 from werkzeug.routing import Map, Rule
-from werkzeug.utils import redirect
 from werkzeug.wrappers import Request, Response
 
 from kafka08.console.access import acls, quotas, users
@@ -31,8 +30,8 @@ from kafka08.console.pages import (
     zookeeper,
 )
 from kafka08.console.pages import topic_changes as topics
-from kafka08.console.pages.data import encoded
-from kafka08.console.site import HTML, JSON, TEXT, Page, PageRoute, Site, Visit
+from kafka08.console.pages.guards import Login, failure, guarded, unauthorized
+from kafka08.console.site import HTML, JSON, TEXT, Page, PageRoute, Site, Visit, preferred
 from kafka08.console.timeline import pages as events
 from kafka08.console.topics import cloning, emptying, partition, topic_settings
 from kafka08.errors import (
@@ -122,20 +121,8 @@ ROUTES = (
     PageRoute("/static/<name>", machine.static),
 )
 
-_OPEN = ("/health/", "/static/")
-"""Paths that need no login: they show nothing of the cluster."""
-
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; "
-    "form-action 'self'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-}
 _REFUSED = (ValueError, AdminOperationError, ConfigError, InvalidTopicError, TopicExistsError)
 _FORM = "application/x-www-form-urlencoded"
-_FAILED_LOGIN_S = 1.0
 _FIELDS = 1000
 
 
@@ -144,12 +131,12 @@ class _FormRequest(Request):
 
 
 class Console:
-    """``users`` None: no login is needed. ``sleep(seconds)`` slows failed logins down."""
+    """The pages of one cluster. ``users`` None: no login is needed. ``sleep(seconds)`` slows failed
+    logins down."""
 
     def __init__(self, site: Site, users: Users | None, sleep: Callable[[float], object]) -> None:
         self._site = site
-        self._users = users
-        self._sleep = sleep
+        self._login = Login(users, sleep)
         self._map = Map(
             [
                 Rule(each.path, endpoint=each, methods=["POST" if each.changes else "GET"])
@@ -159,18 +146,14 @@ class Console:
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         request = _FormRequest(environ)
-        response = self._respond(request)
-        for name, value in _HEADERS.items():
-            response.headers[name] = value
-        response.headers.setdefault("Cache-Control", "no-store")
-        return response(environ, start_response)
+        return guarded(self._respond(request))(environ, start_response)
 
     def _respond(self, request: Request) -> Response:
         visit = Visit(self._site, request, User("", ADMIN))
         try:
-            user = self._user(request)
+            user = self._login.user(request)
             if user is None:
-                return self._unauthorized()
+                return unauthorized()
             visit = visit._replace(user=user)
             route: PageRoute
             route, arguments = self._map.bind_to_environ(request.environ).match()
@@ -192,7 +175,8 @@ class Console:
         except (OSError, KafkaError) as error:
             return self._failure(visit, 503, "The cluster did not answer as it should", str(error))
         except Exception:
-            logger.exception("Error while answering %s %s", request.method, request.path)
+            path = visit.root + request.path
+            logger.exception("Error while answering %s %s", request.method, path)
             return self._failure(visit, 500, "An error of the console", "The log has the details.")
 
     def _again(
@@ -207,25 +191,6 @@ class Console:
         page.status_code = problem.status
         return page
 
-    def _user(self, request: Request) -> User | None:
-        if self._users is None or request.path.startswith(_OPEN):
-            return User("", ADMIN)
-        given = request.authorization
-        if given is None or given.type != "basic":
-            return None
-        name = given.username or ""
-        role = self._users.role(name, given.password or "")
-        if role is None:
-            logger.warning("Login failed: user %r from %s", name[:100], request.remote_addr)
-            self._sleep(_FAILED_LOGIN_S)
-            return None
-        return User(name, role)
-
-    def _unauthorized(self) -> Response:
-        response = Response("Log in first.\n", 401, mimetype="text/plain")
-        response.headers["WWW-Authenticate"] = 'Basic realm="kafka08 console", charset="UTF-8"'
-        return response
-
     def _check_change(self, visit: Visit) -> None:
         """Raises Forbidden or BadRequest."""
         request = visit.request
@@ -237,13 +202,10 @@ class Console:
             raise Forbidden("The form is too old, or not of this console. Load its page again.")
 
     def _failure(self, visit: Visit, code: int, heading: str, text: str) -> Response:
-        form = visit.preferred(TEXT, HTML, JSON)
-        if form == JSON:
-            problem = encoded({"error": heading, "reason": text})
-            return Response(problem, code, mimetype=JSON)
-        if form == TEXT:
-            return Response(f"{heading}: {text}\n", code, mimetype=TEXT)
-        return visit.render("message.html", code, heading=heading, text=text)
+        form = preferred(visit.request, TEXT, HTML, JSON)
+        if form == HTML:
+            return visit.render("message.html", code, heading=heading, text=text)
+        return failure(form, code, heading, text)
 
 
 def _ways_back() -> Iterator[PageRoute]:
@@ -256,7 +218,7 @@ def _ways_back() -> Iterator[PageRoute]:
 
 
 def _redirected(path: str, visit: Visit, name: str) -> Response:
-    return redirect(path.replace("<name>", quote(name)), 303)
+    return visit.redirect(path.replace("<name>", quote(name)))
 
 
 def is_same_origin(headers: Headers, origin: str) -> bool:

@@ -15,11 +15,13 @@ logger = logging.getLogger("kafka.console.Audit")
 class Audit:
     """One line of JSON for each change, in the log, and in a file unless ``path`` is "".
 
-    Raises ConfigError if the file cannot be written.
+    ``cluster``: its name, which the line has where the console shows several. Raises ConfigError if
+    the file cannot be written.
     """
 
-    def __init__(self, path: str, clock: Clock) -> None:
+    def __init__(self, path: str, clock: Clock, cluster: str = "") -> None:
         self._path = path
+        self._cluster = {"cluster": cluster} if cluster else {}
         self._clock = clock
         if path:
             try:
@@ -38,6 +40,7 @@ class Audit:
                 "time": shown.moment(self._clock.millis()),
                 "user": user,
                 "from": address,
+                **self._cluster,
                 "action": action,
                 "target": target,
                 "before": before,

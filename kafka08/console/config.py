@@ -19,6 +19,12 @@ CLIENT_PREFIX = "client."
 class ConsoleConfig(SslSettings, ZooKeeperSecurity):
     """``ssl.*`` are those of the console's own listener, used if ``http.tls`` is true."""
 
+    clusters: tuple[str, ...] = setting(
+        "console.clusters",
+        (),
+        LIST,
+        doc="names of several clusters; each has its own cluster.NAME.zookeeper.connect",
+    )
     zookeeper_connect: str = dotted(doc="ZooKeeper: host:port,.../chroot")
     zookeeper_session_timeout_ms: int = dotted(
         6000, low=1, doc="also the longest wait for an answer"

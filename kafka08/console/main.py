@@ -6,19 +6,17 @@ import logging
 import sys
 from collections.abc import Mapping
 
-from kafka08.client.security import ClientSecurity, runtime_for
 from kafka08.console.app import Console
-from kafka08.console.config import CLIENT_ID, CLIENT_PREFIX, ConsoleConfig
-from kafka08.console.site import Site
+from kafka08.console.clusters.front import Front
+from kafka08.console.clusters.opened import OpenCluster
+from kafka08.console.clusters.settings import clusters_of
+from kafka08.console.site import Site, root_of
 from kafka08.errors import KafkaError
-from kafka08.groups.admin import GroupAdmin
 from kafka08.network.http import Bounds, HttpServer, is_loopback
 from kafka08.network.tls import Tls, server_context
 from kafka08.runtime import GeventRuntime
 from kafka08.security.users import load
 from kafka08.settings import properties as properties_file
-from kafka08.zookeeper import access_of
-from zk.client import ZkClient
 
 logger = logging.getLogger("kafka.console.KafkaConsole")
 
@@ -30,36 +28,24 @@ class KafkaConsole:
     """All parts of the process. Raises ConfigError, ZkConnectionError, KafkaError."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        self.config = config = ConsoleConfig.from_properties(properties)
+        found = clusters_of(properties)
+        self.config = config = found[0].config
         self._runtime = GeventRuntime()
-        security = ClientSecurity.from_properties(
-            properties_file.with_prefix(properties, CLIENT_PREFIX)
-        )
-        self._clients = clients = runtime_for(security, self._runtime)
         users = load(config.users_file, "console.users.file") if config.users_file else None
         tls = Tls(config, server_context) if config.http_tls else None
-        self._zk = zk = ZkClient(
-            config.zookeeper_connect,
-            session_timeout_ms=config.zookeeper_session_timeout_ms,
-            call_timeout_ms=min(config.zookeeper_session_timeout_ms, config.request_timeout_ms),
-            gevent=True,
-            create_chroot=False,
-            access=access_of(config),
-        ).start()
-        self._groups = GroupAdmin(
-            zk,
-            timeout_ms=config.request_timeout_ms,
-            request_timeout_ms=config.request_timeout_ms,
-            client_id=CLIENT_ID,
-            security=security,
-            runtime=clients,
-        )
-        site = Site(config, zk, self._groups, clients)
-        self.observer = site.observer
+        self._clusters = [OpenCluster(each, self._runtime) for each in found]
+        sites = [each.site for each in self._clusters]
+        sleep = self._runtime.sleep
+        # Pages need their cluster, and a console of several is wanted without one of them.
+        if config.clusters:
+            for each in self._clusters:
+                each.connect_soon()
+        else:
+            self._clusters[0].connect()
         self._server = HttpServer(
             config.http_host,
             config.http_port,
-            Console(site, users, clients.sleep),
+            Front(sites, users, sleep) if config.clusters else Console(sites[0], users, sleep),
             name="Console",
             allowed_hosts=config.http_allowed_hosts,
             bounds=Bounds(body_bytes=_BODY_BYTES),
@@ -82,19 +68,28 @@ class KafkaConsole:
                 "everybody who reaches this address can read the cluster.",
                 self.config.http_host,
             )
-        self.observer.start()
+        for each in self._clusters:
+            each.site.observer.start()
         self._server.start()
-        mode = "read-only" if self.config.read_only else "changes are allowed"
-        logger.info("The console of %s is at %s (%s)", self._zk.connect, self.address, mode)
+        for each in self._clusters:
+            self._log_start(each.site)
         number = received.get()
-        self._server.stop()
-        self.observer.stop()
-        self._groups.close()
-        self._zk.close()
-        for runtime in {self._clients, self._runtime}:
-            runtime.close()
+        self.stop()
         logger.info("The console has ended.")
         return number
+
+    def _log_start(self, site: Site) -> None:
+        address = self.address.rstrip("/") + (root_of(site.name) if site.name else "") + "/"
+        mode = "read-only" if site.config.read_only else "changes are allowed"
+        logger.info("The console of %s is at %s (%s)", site.cluster, address, mode)
+
+    def stop(self) -> None:
+        """All clusters at once: one that is away takes its time."""
+        self._server.stop()
+        tasks = [self._runtime.spawn("console-close", each.close) for each in self._clusters]
+        for task in tasks:
+            task.join()
+        self._runtime.close()
 
 
 def main(argv: list[str]) -> int:

@@ -78,6 +78,7 @@ class Observer:
         self._cluster = cluster
         self._meter = meter
         self._clock = runtime.clock
+        self._where = f" ({config.zookeeper_connect})" if config.clusters else ""
         self._scheduler = Scheduler(runtime)
         self._slow_rounds = 0
 
@@ -110,7 +111,7 @@ class Observer:
             self.state, self.error = self._reader.read(), ""
         except (OSError, KafkaError) as error:
             self.error = in_words(error)
-            logger.warning("The state of the cluster cannot be read: %s", error)
+            logger.warning("The state of the cluster%s cannot be read: %s", self._where, error)
             return
         self.timeline.saw(self.state)
 
@@ -121,7 +122,7 @@ class Observer:
             self.lags, self.lag_error = self._collector.collect(), ""
         except (OSError, KafkaError) as error:
             self.lag_error = in_words(error)
-            logger.warning("Lag cannot be collected: %s", error)
+            logger.warning("Lag%s cannot be collected: %s", self._where, error)
             return
         self.partition_rates = _rates(before, self.lags)
         self.rates = _by_topic(self.partition_rates)

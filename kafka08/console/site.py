@@ -51,7 +51,31 @@ _CHANGES = (("/elect", "Elections"), ("/reassign", "Moves"))
 _AUDIT = (("/audit", "Changes"),)
 _ACCESS = (("/acls", "Access"),)
 _ACCESS_PATHS = ("/acls", "/users", "/quotas")
+_SECTIONS = {path for path, _ in (*_MENU, *_CHANGES, *_AUDIT, *_ACCESS)}
 HTML, JSON, TEXT = "text/html", "application/json", "text/plain"
+
+
+def root_of(name: str) -> str:
+    """The path below which the pages of a named cluster are, without a slash at its end."""
+    return f"/c/{name}"
+
+
+def preferred(request: Request, *types: str) -> str:
+    """The one of these content types that the client likes best, the first among equals."""
+    return request.accept_mimetypes.best_match(types, types[0])
+
+
+def templates() -> Environment:
+    """The templates of all pages."""
+    found = Environment(
+        loader=PackageLoader("kafka08.console"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters.update(shown.FILTERS)
+    return found
 
 
 class Tokens:
@@ -70,8 +94,9 @@ class Tokens:
 
 
 class Site:
-    """The parts that the pages of one console share. ``groups`` has the connections to brokers,
-    but for those of the browser, which come from ``channel``. Raises ConfigError."""
+    """The parts that the pages of one cluster share. ``groups`` has the connections to brokers,
+    but for those of the browser, which come from ``channel``. ``name``: of the cluster where the
+    console shows several, "" otherwise. Raises ConfigError."""
 
     def __init__(
         self,
@@ -81,8 +106,11 @@ class Site:
         runtime: Runtime,
         channel: Connect = Channel,
         fetch_page: FetchPage = fetch_page,
+        *,
+        name: str = "",
     ) -> None:
         clock = runtime.clock
+        self.name = name
         self.config = config
         self.zk = zk
         self.clock = clock
@@ -93,7 +121,7 @@ class Site:
             StateReader(zk, groups.cluster, clock),
             LagCollector(groups.cluster, zk, clock),
             self.transactions,
-            Past(History(config.history_path, clock.millis()), _timeline(config)),
+            Past(History(config.history_path, clock.millis()), _timeline(config, name)),
             config,
             groups.cluster,
             TrafficMeter(groups.cluster, config, runtime),
@@ -101,35 +129,41 @@ class Site:
         )
         self.groups = ConsoleGroups(groups, zk)
         self.browser = Browser(groups.cluster, config, runtime, channel)
-        self.audit = Audit(config.audit_file, clock)
+        self.audit = Audit(config.audit_file, clock, name)
         self.tokens = Tokens()
-        self.templates = Environment(
-            loader=PackageLoader("kafka08.console"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self.templates.filters.update(shown.FILTERS)
+        self.templates = templates()
+
+    @property
+    def cluster(self) -> str:
+        """The name of the cluster on its pages."""
+        return self.name or self.config.zookeeper_connect
 
 
-def _timeline(config: ConsoleConfig) -> Timeline:
+def _timeline(config: ConsoleConfig, cluster: str) -> Timeline:
     """Without a file of history it begins with the last changes in the audit file."""
     timeline = Timeline(Journal(config.history_path), config.refresh_ms, config.lag_interval_ms)
     if config.audit_file:
         with suppress(OSError):
-            timeline.remember(read_back(config.audit_file, None, []).entries)
+            timeline.remember(read_back(config.audit_file, None, [], cluster).entries)
     return timeline
 
 
 class Visit(NamedTuple):
     """One request to a page. ``problem``: why the form in it was not carried out; its page is shown
-    again, with what was entered."""
+    again, with what was entered.
+
+    Paths are those within the pages of a cluster. Templates and ``redirect`` put ``root`` before
+    them."""
 
     site: Site
     request: Request
     user: User
     problem: Problem | None = None
+
+    @property
+    def root(self) -> str:
+        """Where the pages of the cluster are mounted (SCRIPT_NAME); "" for the top."""
+        return self.request.root_path
 
     @property
     def may_change(self) -> bool:
@@ -152,10 +186,6 @@ class Visit(NamedTuple):
         """Seconds between two looks at the cluster."""
         return max(self.site.config.refresh_ms // 1000, 1)
 
-    def preferred(self, *types: str) -> str:
-        """The one of these content types that the client likes best, the first among equals."""
-        return self.request.accept_mimetypes.best_match(types, types[0])
-
     def answer(
         self,
         template: str,
@@ -166,7 +196,9 @@ class Visit(NamedTuple):
         """A page in the form that the client accepts: ``data`` as JSON, ``text`` if there is one,
         or HTML. The template has ``data``, and beside it ``look``, as ``render`` takes it. A form
         that is shown again is HTML."""
-        form = HTML if self.problem else self.preferred(*([TEXT] if text else []), HTML, JSON)
+        form = (
+            HTML if self.problem else preferred(self.request, *([TEXT] if text else []), HTML, JSON)
+        )
         if form == JSON:
             response = Response(encoded({**self._seen(), **data}), mimetype=JSON)
         elif form == TEXT and text:
@@ -180,7 +212,7 @@ class Visit(NamedTuple):
         """When the data of a page was seen, and why it is not newer."""
         observer = self.site.observer
         return {
-            "cluster": self.site.config.zookeeper_connect,
+            "cluster": self.site.cluster,
             "seen": shown.iso(observer.state.time_ms if observer.state else None),
             "lag_seen": shown.iso(observer.lags.time_ms if observer.lags else None),
             "errors": [each for each in (observer.error, observer.lag_error) if each],
@@ -192,6 +224,8 @@ class Visit(NamedTuple):
         common = {
             "chosen": self.chosen,
             "cluster": self.site.config.zookeeper_connect,
+            "cluster_name": self.site.name,
+            "clusters": self._others(),
             "entered": self.entered,
             "may": self.may,
             "menu": self._menu(),
@@ -203,12 +237,18 @@ class Visit(NamedTuple):
             "problem": self.problem,
             "read_only": self.site.config.read_only,
             "refresh": 0,
+            "root": self.root,
             "told": self._told(),
             "token": self.site.tokens.of(self.user) if self.may_change else "",
             "user": self.user.name,
         }
         text = self.site.templates.get_template(template).render(common | values)
         return Response(text, status, mimetype="text/html")
+
+    def _others(self) -> list[tuple[str, str]]:
+        """The clusters of the console, with the page of each that is like this one."""
+        path = self.request.path if self.request.path in _SECTIONS else "/"
+        return [(name, root_of(name) + path) for name in self.site.config.clusters]
 
     def _menu(self) -> tuple[tuple[str, str], ...]:
         """Rules, users and quotas where brokers have any: those of 0.8.2.2 do not."""
@@ -234,10 +274,14 @@ class Visit(NamedTuple):
         self.site.observer.timeline.changed(self.site.clock.millis(), action, target)
 
     def done(self, path: str, told: str) -> Response:
-        """Back to a page, which shows the result."""
+        """Back to a page of the cluster, which shows the result."""
         joined = "&" if "?" in path else "?"
         values = {"told": told, "mark": self.site.tokens.of(self.user, told)}
-        return redirect(f"{path}{joined}{urlencode(values)}", 303)
+        return self.redirect(f"{path}{joined}{urlencode(values)}")
+
+    def redirect(self, path: str) -> Response:
+        """To another page of the cluster."""
+        return redirect(self.root + path, 303)
 
 
 Page = Callable[..., Response]

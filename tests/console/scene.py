@@ -27,7 +27,9 @@ ORIGIN = "http://localhost"
 class ConsoleScene:
     """Broker 1 is of this project and the controller, broker 2 is original; nothing else."""
 
-    def __init__(self, users: dict[str, str] | None = None, **settings: object) -> None:
+    def __init__(
+        self, users: dict[str, str] | None = None, name: str = "", **settings: object
+    ) -> None:
         self.runtime = FakeRuntime()
         self.server = FakeZooKeeper()
         self.session = Session(self.server)
@@ -41,13 +43,14 @@ class ConsoleScene:
         zk: Any = self.session
         groups = GroupAdmin(zk, runtime=self.runtime, channel=self.cluster.channel)
         self.clients_pages: dict[str, bytes | OSError] = {}
+        channel = self.cluster.channel
         self.site = Site(
-            self.config, zk, groups, self.runtime, self.cluster.channel, self._fetch_page
+            self.config, zk, groups, self.runtime, channel, self._fetch_page, name=name
         )
         self.observer = self.site.observer
         lines = [line_for(*each.split(":"), password="secret") for each in (users or {}).values()]
-        known = Users(lines, "users") if lines else None
-        self.console = Console(self.site, known, self.runtime.sleep)
+        self.users = Users(lines, "users") if lines else None
+        self.console = Console(self.site, self.users, self.runtime.sleep)
         self.client = Client(self.console)
 
     def _fetch_page(self, address: str, timeout_s: float) -> bytes:

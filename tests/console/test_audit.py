@@ -34,3 +34,12 @@ def test_a_change_is_one_line(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_ends_the_start() -> None:
     with pytest.raises(ConfigError, match=r"console\.audit\.file"):
         Audit("/none/audit.log", FakeClock())
+
+
+def test_where_there_are_several_clusters_a_line_names_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    for name in ("prod", "test"):
+        audit = Audit(str(path), FakeClock(), name)
+        audit.record("ann", "10.0.0.1", "delete topic", "t", None, None)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["cluster"] for line in lines] == ["prod", "test"]

@@ -22,6 +22,10 @@ def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
         ("zookeeper.connect=h:1\nconsole.users.file=/none/users\n", "console.users.file"),
         ("zookeeper.connect=h:1\nclient.security.protocol=TLS\n", "security.protocol"),
         ("zookeeper.connect=h:1\nhttp.tls=true\n", "ssl.keystore.location"),
+        ("console.clusters=a,a\n", "the name a 2 times"),
+        ("console.clusters=a\n", "cluster.a.zookeeper.connect"),
+        ("console.clusters=a\ncluster.a.zookeeper.connect=h:x\n", "Cluster a: Invalid zookeeper"),
+        ("console.clusters=a\ncluster.b.zookeeper.connect=h:1\n", "cluster.b.zookeeper.connect"),
     ],
 )
 def test_a_wrong_setting_ends_the_start_with_its_name(

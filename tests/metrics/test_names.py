@@ -79,8 +79,10 @@ def served() -> dict[str, set[str]]:
     state = ClusterState(0, {}, None, None, {}, {}, 0, True)
     seen: Any = SimpleNamespace(error="", lag_error="", state=state, lags=Lags(0, (), {}, {}, True))
     found["up"] = {"job"}
-    for family in [*families(seen), *RequestMeters(int).collect()]:
-        labels = set(family._labelnames)
+    console = list(families({"": seen}))
+    for family in [*console, *RequestMeters(int).collect()]:
+        # A console of several clusters adds their names.
+        labels = set(family._labelnames) | ({"cluster"} if family in console else set())
         ends = {"counter": ["_total"], "summary": ["_sum", "_count"]}.get(family.type, [""])
         found.update({f"{family.name}{end}": labels for end in ends})
     for family in REGISTRY.collect():

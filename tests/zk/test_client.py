@@ -314,6 +314,24 @@ def test_an_unreachable_server_is_named() -> None:
         client.get("/")
 
 
+def test_a_connection_in_the_background(chroot: str) -> None:
+    client = ZkClient(chroot.partition("/")[0])
+    client.start_soon()
+    assert "zookeeper" in client.children("/")
+    client.close()
+
+
+def test_a_connection_in_the_background_waits_for_its_server() -> None:
+    before = set(threading.enumerate())
+    client = ZkClient("127.0.0.1:1", call_timeout_ms=20)
+    client.start_soon()
+    for _ in range(2):
+        with pytest.raises(ZkConnectionError):
+            client.get("/")
+    client.close()
+    assert set(threading.enumerate()) == before
+
+
 def test_a_call_without_a_connection_is_bounded() -> None:
     client = ZkClient("127.0.0.1:1", call_timeout_ms=20)
     with pytest.raises(ZkConnectionError):

@@ -13,14 +13,14 @@ from kafka08.console.timeline.audit_file import Piece, read_back
 
 def audit_log(visit: Visit) -> Response:
     """``?has=``: words that are all in user, action or target. ``?before=``: an offset of the
-    file."""
+    file. Where there are several clusters, those of this one: they may have one file."""
     arguments, path = visit.request.args, visit.site.config.audit_file
     has, before = arguments.get("has", "").strip(), arguments.get("before", "")
     end = whole(before, "before") if before else None
     piece, error = Piece([], 0, False, 0, 0), ""
     if path:
         try:
-            piece = read_back(path, end, has.lower().split())
+            piece = read_back(path, end, has.lower().split(), visit.site.name)
         except OSError as failure:
             error = str(failure.strerror)
     older = urlencode({"has": has, "before": piece.next}) if piece.next else ""

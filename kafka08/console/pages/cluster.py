@@ -26,7 +26,7 @@ from kafka08.console.site import TEXT, Visit
 from kafka08.console.timeline.strip import graph_with_events
 from kafka08.console.topics.setting_fields import setting_rows
 from kafka08.errors import KafkaError, meaning_of
-from kafka08.lag.collector import Lags, LogState
+from kafka08.lag.collector import GroupLag, Lags, LogState
 from kafka08.lag.judgement import worst
 from kafka08.protocol.admin_schemas import LogDir
 from zk.errors import ZkError
@@ -207,9 +207,7 @@ def overview(visit: Visit) -> Response:
     data, as scripts look at the code."""
     observer, state = visit.site.observer, state_of(visit)
     found = condition(state, observer.error, visit.site.clock.millis())
-    groups = observer.lags.groups if observer.lags else {}
-    behind = [(name, lag) for name, lag in groups.items() if lag.status != "OK"]
-    behind.sort(key=lambda each: -each[1].total)
+    behind = groups_behind(observer)
     transactions = observer.transactions
     data = {
         "verdict": found.verdict.value,
@@ -219,7 +217,7 @@ def overview(visit: Visit) -> Response:
         "controller": state.controller,
         "controller_epoch": state.epoch,
         "topics": len(state.topics),
-        **_counts(state),
+        **partition_counts(state),
         "moves": len(state.moves),
         "messages_per_second": sum(observer.rates.values()) if observer.rates else None,
         **traffic_data(observer.traffic.total),
@@ -230,7 +228,7 @@ def overview(visit: Visit) -> Response:
     }
 
     def text() -> Response:
-        lines = terminal.status(visit.site.config.zookeeper_connect, found, state, observer)
+        lines = terminal.status(visit.site.cluster, found, state, observer)
         code = 503 if found.verdict is Verdict.LOSING else 200
         return Response(lines, code, mimetype=TEXT)
 
@@ -244,6 +242,7 @@ def overview(visit: Visit) -> Response:
             observer.history.points(TRAFFIC),
             "Messages in a second",
             observer.timeline.events(visit.site.clock.millis()),
+            visit.root,
         ),
         refresh=visit.refresh,
         state=state,
@@ -252,7 +251,14 @@ def overview(visit: Visit) -> Response:
     )
 
 
-def _counts(state: ClusterState) -> dict[str, int | None]:
+def groups_behind(observer: Observer) -> list[tuple[str, GroupLag]]:
+    """Those whose judgement is not OK, the one with the largest lag first."""
+    groups = observer.lags.groups if observer.lags else {}
+    behind = [(name, lag) for name, lag in groups.items() if lag.status != "OK"]
+    return sorted(behind, key=lambda each: -each[1].total)
+
+
+def partition_counts(state: ClusterState) -> dict[str, int | None]:
     """Of partitions; None for what no broker told."""
     views = [view for _, view in state.partitions()]
     counts = {

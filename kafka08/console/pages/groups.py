@@ -137,7 +137,7 @@ def _graph(visit: Visit, name: str, lag: GroupLag) -> Markup:
     topics = {tp.topic for tp in (*lag.partitions, *lag.uncommitted)}
     events = filter(concerning(name, *topics), observer.timeline.events(visit.site.clock.millis()))
     points = observer.history.points(f"lag/{name}")
-    return graph_with_events(points, f"Lag of {name}", list(events))
+    return graph_with_events(points, f"Lag of {name}", list(events), visit.root)
 
 
 def _host(members: GroupMembers, group: str, member: str) -> str | None:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from werkzeug.exceptions import Forbidden, NotFound
-from werkzeug.utils import redirect
 from werkzeug.wrappers import Response
 
 from kafka08.common import OFFSETS_TOPIC, TopicPartition
@@ -53,7 +52,7 @@ def messages(visit: Visit, name: str) -> Response:
     kind, decoder, at, has = chosen(visit, name, _KINDS)
     look = look_at(visit, tp, kind, at, has.encode())
     if kind == "tail" and not at:  # the page that follows must know from where on
-        return redirect(_link(tp, "tail", look.end, decoder, has), 303)
+        return visit.redirect(_link(tp, "tail", look.end, decoder, has))
     goes_back = kind in ("newest", "tail") and not has
     found = look.messages[::-1] if goes_back else look.messages
     if form := visit.request.args.get("form"):

@@ -20,21 +20,21 @@ def status(cluster: str, found: Condition, state: ClusterState, observer: Observ
     """``cluster``: its name. ``found``: how it is, which comes first."""
     lines = [f"{found.sentence}."]
     for cause in found.causes:
-        lines += _wrapped(f"{cause}.", "  ")
-    lines += ["", *_wrapped(f"{cluster}, seen {moment(state.time_ms)}")]
+        lines += wrapped(f"{cause}.", "  ")
+    lines += ["", *wrapped(f"{cluster}, seen {moment(state.time_ms)}")]
     lines += _state(state, observer)
     if observer.lag_error:
-        lines += ["", *_wrapped(f"Lag cannot be collected: {observer.lag_error}.")]
+        lines += ["", *wrapped(f"Lag cannot be collected: {observer.lag_error}.")]
     if observer.lags is not None:
         lines += _groups(observer.lags)
-    return "".join(f"{line}\n" for line in map(_printable, lines))
+    return "".join(f"{line}\n" for line in map(printable, lines))
 
 
 def _state(state: ClusterState, observer: Observer) -> Iterator[str]:
     brokers = list(state.brokers.values())
     yield ""
     yield f"Brokers: {len(state.live)} of {len(brokers)} up"
-    yield from _table([_broker(each, state.controller) for each in brokers], "><<<")
+    yield from table([_broker(each, state.controller) for each in brokers], "><<<")
     views = [view for _, view in state.partitions()]
     under = offline = _UNKNOWN
     if state.told:
@@ -53,7 +53,7 @@ def _state(state: ClusterState, observer: Observer) -> Iterator[str]:
         (bytes_in, "from producers"),
         (bytes_out, "to consumers"),
     ]
-    yield from _table(figures, "><")
+    yield from table(figures, "><")
 
 
 def _broker(broker: BrokerView, controller: int | None) -> tuple[str, ...]:
@@ -74,12 +74,12 @@ def _groups(lags: Lags) -> Iterator[str]:
         (number(lag.total), lag.status, duration(lag.seconds), name)
         for name, lag in behind[:_GROUPS]
     ]
-    yield from _table(rows, "><><")
+    yield from table(rows, "><><")
     if len(behind) > _GROUPS:
         yield f"  and {number(len(behind) - _GROUPS)} more"
 
 
-def _table(rows: Sequence[Sequence[str]], sides: str) -> Iterator[str]:
+def table(rows: Sequence[Sequence[str]], sides: str) -> Iterator[str]:
     """``sides``: where the cells of each column stand, ``<`` or ``>``. Of long rows the end is cut
     off."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -89,10 +89,10 @@ def _table(rows: Sequence[Sequence[str]], sides: str) -> Iterator[str]:
         yield f"  {line}".rstrip() if len(line) < _WIDTH - 1 else f"  {line[: _WIDTH - 5]}..."
 
 
-def _wrapped(text: str, indent: str = "") -> list[str]:
+def wrapped(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent)
 
 
-def _printable(line: str) -> str:
+def printable(line: str) -> str:
     """Names of groups may have characters that a terminal obeys."""
     return "".join(each if each.isprintable() else "?" for each in line)

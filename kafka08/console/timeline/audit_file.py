@@ -17,7 +17,8 @@ _TEXTS = ("time", "user", "from", "action", "target")
 
 
 class AuditEntry(NamedTuple):
-    """One change. ``address``: of the user. ``before`` and ``after`` as JSON has them."""
+    """One change. ``address``: of the user. ``before`` and ``after`` as JSON has them. ``cluster``:
+    its name, "" of a console that shows one cluster."""
 
     time: str
     user: str
@@ -26,15 +27,18 @@ class AuditEntry(NamedTuple):
     target: str
     before: object
     after: object
+    cluster: str = ""
 
     @property
     def fields(self) -> dict[str, object]:
         """As the line of the file has them."""
-        return dict(zip((*_TEXTS, "before", "after"), self, strict=True))
+        named = {"cluster": self.cluster} if self.cluster else {}
+        return named | dict(zip((*_TEXTS, "before", "after"), self[:-1], strict=True))
 
     @property
     def shown(self) -> list[Decoded | None]:
-        return [None if e is None else shown(json.dumps(e).encode()) for e in self[-2:]]
+        changed = (self.before, self.after)
+        return [None if e is None else shown(json.dumps(e).encode()) for e in changed]
 
 
 class Piece(NamedTuple):
@@ -49,9 +53,10 @@ class Piece(NamedTuple):
     unreadable: int
 
 
-def read_back(path: str, end: int | None, words: list[str]) -> Piece:
+def read_back(path: str, end: int | None, words: list[str], cluster: str = "") -> Piece:
     """Up to PAGE entries that begin before an offset, None for the end of the file, and have all
-    the words, which are in lower case. Raises OSError."""
+    the words, which are in lower case, and the name of the cluster, if one is given. Raises
+    OSError."""
     found: list[AuditEntry] = []
     unreadable = 0
     with open(path, "rb") as file:
@@ -61,7 +66,7 @@ def read_back(path: str, end: int | None, words: list[str]) -> Piece:
             reached = offset
             entry = _entry(line) if line else None
             unreadable += bool(line) and entry is None
-            if entry is not None and _fits(entry, words):
+            if entry is not None and _fits(entry, words, cluster):
                 found.append(entry)
             if len(found) == PAGE:
                 break
@@ -98,10 +103,15 @@ def _entry(line: bytes) -> AuditEntry | None:
         return None
     if not isinstance(found, dict):
         return None
-    time, user, address, action, target = (str(found.get(key, "")) for key in _TEXTS)
-    return AuditEntry(time, user, address, action, target, found.get("before"), found.get("after"))
+    time, user, address, action, target, cluster = (
+        str(found.get(key, "")) for key in (*_TEXTS, "cluster")
+    )
+    before, after = found.get("before"), found.get("after")
+    return AuditEntry(time, user, address, action, target, before, after, cluster)
 
 
-def _fits(entry: AuditEntry, words: list[str]) -> bool:
+def _fits(entry: AuditEntry, words: list[str], cluster: str) -> bool:
+    if cluster and entry.cluster != cluster:
+        return False
     texts = [each.lower() for each in (entry.user, entry.action, entry.target)]
     return all(any(word in text for text in texts) for word in words)
