@@ -8,9 +8,11 @@ import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from kafka08.log.segments.names import LOG_SUFFIX
 from tests.log.faulty_files import Crash, FaultyFiles, Node
 from tests.simulation.moments import Moments
 
+_HIGH_WATERMARKS = "replication-offset-checkpoint.tmp"
 _TAKES_ROOM = ("create", "write")
 _LONGEST_MICROS = 10_000_000
 
@@ -27,9 +29,12 @@ class Free(NamedTuple):
 class BrokerDisk(FaultyFiles):
     """The files of one broker, in two directories.
 
-    ``crashed`` is called when the process dies at one of its calls, ``changes`` counts these.
+    ``crashed`` is called when the process dies at one of its calls, ``changes`` counts these, and
+    ``cuts`` those that cut the file of a segment, ``checkpoints`` those that store the high
+    watermarks.
     ``is_full``: nothing takes room any more. ``broken``: the directory whose changes all fail.
-    ``sync_micros``: how long each sync takes.
+    ``sync_micros``: how long each sync takes; ``read_micros``: each read, of which none is in
+    memory then.
     """
 
     def __init__(self, root: str, clock: Callable[[], int], rng: random.Random) -> None:
@@ -37,9 +42,11 @@ class BrokerDisk(FaultyFiles):
         self.directories = [f"{root}/one", f"{root}/two"]
         self.crashed: Callable[[], object] | None = None
         self.changes = Moments()
+        self.cuts = Moments()
+        self.checkpoints = Moments()
         self.is_full = False
         self.broken: str | None = None
-        self.sync_micros = 0
+        self.sync_micros = self.read_micros = 0
         self._owed = 0
 
     def __enter__(self) -> BrokerDisk:
@@ -57,10 +64,12 @@ class BrokerDisk(FaultyFiles):
     def repair(self) -> None:
         """Nothing is wrong with it from now on, and nothing planned."""
         self.changes.clear()
+        self.cuts.clear()
+        self.checkpoints.clear()
         self.crash_at = -1
         self.is_full = self.is_short = False
         self.broken = None
-        self.sync_micros = self._owed = 0
+        self.sync_micros = self.read_micros = self._owed = 0
 
     def close_all(self, name: str) -> None:
         """The descriptors of files with this name, as at the end of a process."""
@@ -74,6 +83,11 @@ class BrokerDisk(FaultyFiles):
         owed, self._owed = self._owed, 0
         return min(owed, _LONGEST_MICROS)
 
+    def is_resident(self) -> bool:
+        """Whether a read finds its bytes in memory; if not, the next call takes its time."""
+        self._owed += self.read_micros
+        return not self.read_micros
+
     def _step(self, what: str, place: str | Node) -> None:
         self.changes.happened()
         try:
@@ -82,6 +96,10 @@ class BrokerDisk(FaultyFiles):
             if self.crashed is not None:
                 self.crashed()
             raise
+        if what == "truncate" and self._path(place).endswith(LOG_SUFFIX):
+            self.cuts.happened()
+        if what == "rename" and self._path(place).endswith(_HIGH_WATERMARKS):
+            self.checkpoints.happened()
         if what == "sync":
             self._owed += self.sync_micros
         if self.broken is not None and self._path(place).startswith(self.broken):

@@ -11,6 +11,7 @@ from functools import partial
 from random import Random
 from typing import NamedTuple
 
+from tests.simulation.aims import TRANSACTIONS
 from tests.simulation.broker import SimulatedBroker
 from tests.simulation.scheduler import SECOND
 from tests.simulation.world import SimulatedWorld
@@ -18,10 +19,19 @@ from zk import znodes
 
 _AT_A_MOMENT = 0.4
 _MOST_MOMENTS = 30
+_MOST_MARKERS = 3
+_AMID_ARRIVALS = (1, 5, 30)
+"""So many at most, about as the marker is on its way, or is copied to followers."""
 _LONGEST_SECONDS = (1, 4, 15)
 _ISOLATED_SECONDS = (2, 10, 25)
+_SPLIT_SECONDS = (10, 15)
 _LOST_SECONDS = (20, 50)
 _BLIND_SECONDS = 3
+_BACK_SECONDS = (1, 5)
+_LATE_SECONDS = (1, 4)
+_STOPPED_SECONDS = 4
+_HELD_SECONDS = (4, 9)
+"""A client has given up by then."""
 
 
 class Scene(NamedTuple):
@@ -40,13 +50,18 @@ class Fault(NamedTuple):
     strike: Callable[[Scene], object]
 
 
-def draw(world: SimulatedWorld, names: Sequence[str]) -> str:
-    """Begin a fault that the seed picks of ``names``, or plan it for a moment soon; its name."""
+def draw(world: SimulatedWorld, names: Sequence[str], *, amid: float = 0) -> str:
+    """Begin a fault that the seed picks of ``names``, or plan it for a moment soon; its name.
+    ``amid``: the chance that it hits one of those that are ending a transaction then."""
     rng = Random(world.scheduler.rng.random())
     name = rng.choice(names)
     broker = rng.choice(world.staying)
     strike = partial(_strike, name, Scene(world, broker, rng))
-    if rng.random() < _AT_A_MOMENT:
+    if amid and rng.random() < amid:
+        world.network.markers.after(
+            rng.randint(1, _MOST_MARKERS), partial(_plan_amid, name, Scene(world, broker, rng))
+        )
+    elif rng.random() < _AT_A_MOMENT:
         ensemble, network = world.sessions.ensemble, world.network
         moments = rng.choice((broker.disk.changes, ensemble.decisions, network.arrivals))
         moments.after(rng.randint(1, _MOST_MOMENTS), strike)
@@ -55,10 +70,20 @@ def draw(world: SimulatedWorld, names: Sequence[str]) -> str:
     return name
 
 
+def _plan_amid(name: str, scene: Scene) -> None:
+    """Soon after markers were sent, at their coordinator, or the leader that is to have them, or a
+    third broker."""
+    world, rng = scene.world, scene.rng
+    ends = [each for each in world.staying if each.host in (world.network.marker_way or ())]
+    struck = scene._replace(broker=rng.choice((*ends, scene.broker)))
+    arrivals = rng.randint(1, rng.choice(_AMID_ARRIVALS))
+    world.network.arrivals.after(arrivals, partial(_strike, name, struck))
+
+
 def _strike(name: str, scene: Scene) -> None:
     scene.world.durability.review()
     scene.world.scheduler.note(f"{name} of {scene.broker.host}", "fault")
-    FAULTS[name].strike(scene)
+    KINDS[name].strike(scene)
 
 
 def end_all(world: SimulatedWorld) -> None:
@@ -112,6 +137,18 @@ def _kill_at_a_change(scene: Scene) -> None:
     scene.broker.kill_at(scene.rng.randint(1, _MOST_MOMENTS))
 
 
+def _crash(scene: Scene) -> None:
+    """The process dies, and is started again soon."""
+    scene.broker.kill()
+    seconds = scene.rng.choice(_BACK_SECONDS)
+    scene.world.scheduler.after(scene.rng.randrange(seconds * SECOND), partial(_start_again, scene))
+
+
+def _start_again(scene: Scene) -> None:
+    if not scene.broker.is_running and not scene.broker.is_gone:
+        scene.broker.start()
+
+
 def _restart(scene: Scene) -> None:
     if scene.broker.has_started and not scene.broker.is_ending:
         scene.broker.stop()
@@ -141,6 +178,14 @@ def _power_cut(scene: Scene) -> None:
         _cut_power(scene, scene.broker)
     else:
         scene.broker.kill(silently=True)
+
+
+def _power_cut_behind_a_cut(scene: Scene) -> None:
+    """The next one that cuts a log has no power soon after it has stored a later high watermark."""
+    for each in scene.world.staying:
+        struck = partial(_power_cut, scene._replace(broker=each))
+        changes = partial(each.disk.changes.after, scene.rng.randint(1, _MOST_MOMENTS), struck)
+        each.disk.cuts.after(1, partial(each.disk.checkpoints.after, 1, changes))
 
 
 def _black_out(scene: Scene) -> None:
@@ -221,6 +266,31 @@ def _part(scene: Scene) -> None:
     _for_a_time(scene, _bring_down(scene, _ways(scene)))
 
 
+def _hold_markers(scene: Scene) -> None:
+    """The next markers arrive late, while their coordinator stops and another takes its place."""
+    scene.world.network.markers.after(1, partial(_hold_and_stop, scene))
+
+
+def _hold_and_stop(scene: Scene) -> None:
+    world, rng = scene.world, scene.rng
+    assert world.network.marker_way is not None
+    bring_up = _bring_down(scene, world.network.marker_way)
+    world.scheduler.after(rng.randrange(rng.choice(_LATE_SECONDS) * SECOND), bring_up)
+    for each in world.staying:
+        if each.host == world.network.marker_way[0] and each.has_started and not each.is_ending:
+            each.stop()
+            again = partial(_start_again, scene._replace(broker=each))
+            world.scheduler.after(_STOPPED_SECONDS * SECOND, again)
+
+
+def _hold_batches(scene: Scene) -> None:
+    """The batches of a client of transactions arrive at the broker when it has given up."""
+    clients = [each for each in scene.world.client_hosts if each in TRANSACTIONS]
+    if clients:
+        bring_up = _bring_down(scene, (scene.rng.choice(clients), scene.broker.host))
+        scene.world.scheduler.after(scene.rng.randrange(*_HELD_SECONDS) * SECOND, bring_up)
+
+
 def _silence(scene: Scene) -> None:
     """For some seconds nothing of the broker arrives anywhere, but for ZooKeeper."""
     for other in _others(scene):
@@ -231,12 +301,24 @@ def _isolate(scene: Scene) -> None:
     """For a time nothing arrives at the broker, or of it, also for ZooKeeper: mostly for longer
     than its session lasts. Its connections may end with it: what is under way does not arrive
     later. One that is alone already stays so."""
-    ensemble, host = scene.world.sessions.ensemble, scene.broker.host
-    if ensemble.is_cut(host):
+    host = scene.broker.host
+    if scene.world.sessions.ensemble.is_cut(host):
         return
     if scene.rng.random() < 0.5:
         scene.world.network.cut_all(host)
-    ways = [way for other in _others(scene) for way in ((host, other), (other, host))]
+    _cut_off(scene, _others(scene), scene.rng.choice(_ISOLATED_SECONDS))
+
+
+def _split(scene: Scene) -> None:
+    """The same, but clients still reach it, and it takes what it cannot replicate."""
+    if not scene.world.sessions.ensemble.is_cut(scene.broker.host):
+        _cut_off(scene, _peers(scene), scene.rng.choice(_SPLIT_SECONDS))
+
+
+def _cut_off(scene: Scene, others: Sequence[str], seconds: int) -> None:
+    """From ZooKeeper and from these hosts."""
+    ensemble, host = scene.world.sessions.ensemble, scene.broker.host
+    ways = [way for other in others for way in ((host, other), (other, host))]
     bring_up = _bring_down(scene, *ways)
     ensemble.cut(host)
 
@@ -244,7 +326,6 @@ def _isolate(scene: Scene) -> None:
         bring_up()
         ensemble.heal(host)
 
-    seconds = scene.rng.choice(_ISOLATED_SECONDS)
     scene.world.scheduler.after(seconds * SECOND, rejoin)
 
 
@@ -355,6 +436,12 @@ def _sync_slowly(scene: Scene) -> None:
     scene.broker.disk.sync_micros = scene.rng.choice((0, 100_000, 3 * SECOND))
 
 
+def _read_slowly(scene: Scene) -> None:
+    """No machine has anything in memory from now on."""
+    for each in scene.world.staying:
+        each.disk.read_micros = scene.rng.choice((100_000, 1_000_000))
+
+
 # Clocks
 
 
@@ -403,3 +490,13 @@ FAULTS = {
     "elect": Fault(0, _elect),
     "lose the session": Fault(1, _lose_session),
 }
+AIMED = {
+    "power cut behind a cut": Fault(0, _power_cut_behind_a_cut),
+    "crash": Fault(0, _crash),
+    "late markers": Fault(0, _hold_markers),
+    "late batches": Fault(0, _hold_batches),
+    "split": Fault(0, _split),
+    "slow reads": Fault(0, _read_slowly),
+}
+"""Those that only runs with an aim have. The draws of other runs do not depend on them."""
+KINDS = {**FAULTS, **AIMED}

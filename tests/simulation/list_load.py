@@ -32,10 +32,10 @@ _COMPACTED = {
 }
 
 
-def settings(seed: int) -> Mapping[str, str]:
-    """Of the topic: in half of the runs it is compacted, and nothing that is committed goes, as
-    each element has a key of its own."""
-    is_compacted = Random(f"{seed}/lists").random() < 0.5
+def settings(seed: int, *, compacts: bool | None = None) -> Mapping[str, str]:
+    """Of the topic: in half of the runs it is compacted, unless ``compacts`` says so, and nothing
+    that is committed goes, as each element has a key of its own."""
+    is_compacted = Random(f"{seed}/lists").random() < 0.5 if compacts is None else compacts
     return _COMPACTED if is_compacted else MappingProxyType({})
 
 

@@ -21,7 +21,20 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import NamedTuple
 
-from tests.simulation.aims import INDEXED, SYNCED, TRANSACTIONS, Aim
+from tests.simulation.aims import (
+    AT_ENDS,
+    AWAY,
+    COMPACTED_TAILS,
+    CUTS,
+    INDEXED,
+    LATE_BATCHES,
+    LATE_MARKERS,
+    SLOW_LOADS,
+    SPLIT_TRANSACTIONS,
+    SYNCED,
+    TRANSACTIONS,
+    Aim,
+)
 from tests.simulation.mutation_table import MutationTable, Row, row_of, said
 
 ROOT = Path(__file__).parents[2]
@@ -202,7 +215,7 @@ MUTATIONS = {
         _FETCHERS,
         "        if self._cut:  # before anything is appended behind a cut\n",
         "        if False:\n",
-        Aim(("pause", "power cut", "restart", "old reads"), rests_every=5),
+        CUTS,
     ),
     # Elections
     "elect-from-outside-the-isr": Mutation(
@@ -349,7 +362,7 @@ MUTATIONS = {
         "kafka08.server.transactions.records",
         "    state = BY_NUMBER.get(value.state)\n",
         "    state = BY_NUMBER.get(3 if value.state == 2 else value.state)\n",
-        _TRANSACTING,
+        AT_ENDS,
     ),
     "takeover-keeps-the-coordinator-epoch": Mutation(
         _TRANSACTION_STORE,
@@ -386,13 +399,13 @@ MUTATIONS = {
         _PRODUCER_STATE,
         "            if batch.coordinator_epoch < known.coordinator_epoch and",
         "            if batch.coordinator_epoch < NONE and",
-        Aim(("isolate", "slow link", "slow answers"), loads=TRANSACTIONS, only=True),
+        LATE_MARKERS,
     ),
     "late-batch-begins-a-transaction": Mutation(
         "kafka08.server.transactions.verification",
         "        if self._config.transaction_partition_verification_enable:\n",
         "        if not self._config.transaction_partition_verification_enable:\n",
-        Aim(("pause", "part", "slow link"), loads=TRANSACTIONS, rests_every=5, only=True),
+        LATE_BATCHES,
     ),
     "serve-beyond-the-last-stable-offset": Mutation(
         _PARTITION,
@@ -428,7 +441,7 @@ MUTATIONS = {
         _PRODUCER_STATE,
         "        if self.transactional_end > end:\n",
         "        if end < 0:\n",
-        Aim(("kill", "isolate", "slow answers"), loads=TRANSACTIONS, rests_every=5, only=True),
+        SPLIT_TRANSACTIONS,
     ),
     "snapshot-without-open-transactions": Mutation(
         _PRODUCER_STATE,
@@ -446,13 +459,13 @@ MUTATIONS = {
         "kafka08.log.cleaning.cleaner",
         "            if found.keeps_tombstones:\n",
         "            if found.keeps_tombstones is None:\n",
-        Aim(("kill", "isolate", "start"), loads=TRANSACTIONS, rests_every=20, only=True),
+        AWAY,
     ),
     "a-marker-is-a-gap-for-followers": Mutation(
         "kafka08.log.recovery.divergence",
         "        if magic_of(data) == BATCH and header_of(data).is_control:\n",
         "        if magic_of(data) < 0:\n",
-        Aim(("kill", "isolate", "slow answers"), loads=TRANSACTIONS, only=True),
+        COMPACTED_TAILS,
     ),
     "compaction-keeps-what-was-aborted": Mutation(
         "kafka08.log.cleaning.compaction",
@@ -477,7 +490,7 @@ MUTATIONS = {
         _OFFSETS,
         "        if number in self._topic.loading:\n            # The load",
         "        if number < 0:\n            # The load",
-        Aim(("kill", "restart", "old reads"), loads=TRANSACTIONS, rests_every=5, only=True),
+        SLOW_LOADS,
     ),
     "pending-offsets-are-lost-at-a-takeover": Mutation(
         _OFFSETS,

@@ -26,6 +26,9 @@ _FASTEST, _SLOWEST = 50, 2_000
 _IN_PIECES = 0.25
 _MOST_CUTS = 2
 _FIRST_RETRY_SECONDS = 1.0
+_KIND_OF_REQUEST = slice(4, 6)
+_MARKERS = (27).to_bytes(2, "big")
+"""The kind of requests that tell partitions how transactions have ended."""
 
 
 class Link:
@@ -50,6 +53,7 @@ class Direction:
         self.on_end: Callable[[], object] | None = None
         self.name = name
         self._network = network
+        self._way = source, target
         self._link = network.link(source, target)
         self._queue: deque[Callable[[], object]] = deque()  # what is under way, in order
         self._last = 0  # when the last of it arrives
@@ -61,6 +65,8 @@ class Direction:
     def carry(self, data: bytes) -> None:
         """Send bytes, of which there must be ``room``."""
         rng = self._network.scheduler.rng
+        if data[_KIND_OF_REQUEST] == _MARKERS:
+            self._network.sends_markers(self._way)
         self.under_way += len(data)
         if rng.random() >= _IN_PIECES:
             self._send(partial(self._arrive, data))
@@ -246,12 +252,16 @@ class SimulatedConnection:
 
 
 class SimulatedNetwork:
-    """All hosts and what is between them. ``arrivals``: of bytes."""
+    """All hosts and what is between them. ``arrivals``: of bytes. ``markers``: the moments in which
+    a coordinator sends markers of transactions to a leader on another host; ``marker_way``: the
+    last one's hosts."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self.scheduler = scheduler
         self.connections = 0
         self.arrivals = Moments()
+        self.markers = Moments()
+        self.marker_way: tuple[str, str] | None = None
         self._dark: set[str] = set()  # hosts whose machines are off
         self._listeners: dict[tuple[str, int], Acceptor] = {}
         self._links: dict[tuple[str, str], Link] = {}
@@ -262,6 +272,11 @@ class SimulatedNetwork:
         if way not in self._links:
             self._links[way] = Link()
         return self._links[way]
+
+    def sends_markers(self, way: tuple[str, str]) -> None:
+        """Markers are about to be on their way."""
+        self.marker_way = way
+        self.markers.happened()
 
     # Listening and connecting
 
@@ -323,6 +338,7 @@ class SimulatedNetwork:
     def heal_all(self) -> None:
         """Every way is up and fast, and nothing is planned."""
         self.arrivals.clear()
+        self.markers.clear()
         for (source, target), link in self._links.items():
             link.fastest, link.slowest = _FASTEST, _SLOWEST
             self.heal(source, target)

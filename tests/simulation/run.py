@@ -95,7 +95,7 @@ class SimulatedRun:
             directory,
             plan.seed,
             count=plan.brokers,
-            kinds=kinds.draw(plan.seed, plan.brokers),
+            kinds=self._kinds(plan),
             settings=drawn.settings,
             trace=trace,
         )
@@ -106,6 +106,12 @@ class SimulatedRun:
         self.faults: Counter[str] = Counter()
         self.clients = Clients(self.world, TOPIC, [])
         self.optional: tuple[str, ...] = ()
+
+    def _kinds(self, plan: Plan) -> tuple[str, ...]:
+        """Of today, if a client that is to be there needs that."""
+        if all(loads.LOADS[each].legacy for each in self.conditions.loads):
+            return kinds.draw(plan.seed, plan.brokers)
+        return (kinds.TODAY,) * plan.brokers
 
     def run(self) -> RunOutcome:
         """Raises AssertionError, with the end of the trace, if a promise was broken or something
@@ -157,7 +163,8 @@ class SimulatedRun:
         if loads.KEYED in names:
             self.create_topic(world, loads.KEYED, partitions=1, settings=policy.settings)
         if loads.LISTS in names:
-            settings = list_load.settings(self.plan.seed)
+            compacts = self.conditions.compacts
+            settings = list_load.settings(self.plan.seed, compacts=compacts)
             partitions = list_load.PARTITIONS
             self.create_topic(world, loads.LISTS, partitions=partitions, settings=settings)
         names = [each for each in names if each not in self.plan.without]
@@ -188,7 +195,8 @@ class SimulatedRun:
         for fault in self.plan.faults:
             world.scheduler.run_to(begun + round(fault.at * SECOND))
             with world.scheduler.chance(fault.seed):
-                self.faults[faults.draw(world, self.conditions.faults)] += 1
+                name = faults.draw(world, self.conditions.faults, amid=self.conditions.amid)
+                self.faults[name] += 1
             if fault.number % _COMPARED_EVERY == 0:
                 checks.check_agreement(world)
             if self.conditions.rests_every and fault.number % self.conditions.rests_every == 0:

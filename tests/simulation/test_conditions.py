@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.simulation import plan
-from tests.simulation.aims import SYNCED, Aim
+from tests.simulation.aims import AIMS, SYNCED, Aim
 from tests.simulation.conditions import ALL, LONE, Conditions, aimed, draw
-from tests.simulation.faults import FAULTS
+from tests.simulation.faults import FAULTS, KINDS
 from tests.simulation.run import SimulatedRun
 
 
@@ -26,25 +26,37 @@ def test_seeds_differ_in_faults_settings_and_rests() -> None:
         assert 10 < sum(settings.items() <= each.settings.items() for each in drawn) < 40
 
 
+def test_some_runs_have_an_aim() -> None:
+    seeds = range(300)
+    drawn = [draw(seed) for seed in seeds]
+    for aim in AIMS:
+        assert any(draw(seed) == aimed(seed, aim) for seed in seeds)
+    assert 30 < sum(each.only for each in drawn) < 90
+
+
 def test_a_kind_that_comes_keeps_its_weight() -> None:
     for name, fault in FAULTS.items():
         assert ALL.count(name) == fault.weight
     for seed in range(20):
         faults = draw(seed).faults
         harm = {name: faults.count(name) for name in faults if name not in ("calm", "start")}
-        assert len({count / FAULTS[name].weight for name, count in harm.items()}) <= 1
+        assert len({count / max(KINDS[name].weight, 1) for name, count in harm.items()}) <= 1
         assert 0.2 < (len(faults) - sum(harm.values())) / sum(harm.values()) < 0.5
 
 
 def test_runs_with_an_aim_have_few_faults_and_what_it_needs() -> None:
     for seed in range(20):
         found = aimed(seed, Aim(("kill", "cut"), SYNCED, ("admin",)))
+        unaimed = aimed(seed, Aim())
         assert set(found.faults) == {"kill", "cut", "calm", "start"}
-        assert found.settings == {**draw(seed).settings, **SYNCED}
-        assert (found.loads, found.rests_every) == (("admin",), draw(seed).rests_every)
+        assert found.settings == {**unaimed.settings, **SYNCED}
+        assert (found.loads, found.rests_every) == (("admin",), unaimed.rests_every)
         assert aimed(seed, Aim(("kill",), rests_every=5)).rests_every == 5
         assert aimed(seed, Aim(loads=("lists",), only=True)).only
-        assert aimed(seed, Aim(loads=("lists",))) == draw(seed)._replace(loads=("lists",))
+        assert aimed(seed, Aim(loads=("lists",))) == unaimed._replace(loads=("lists",))
+        aim = Aim(("kill",), amid=0.5, compacts=True)
+        assert (aimed(seed, aim).amid, aimed(seed, aim).compacts) == (0.5, True)
+    assert sum(draw(seed) == aimed(seed, Aim()) for seed in range(100)) > 60
 
 
 @pytest.mark.parametrize("rests_every", [0, 2])

@@ -86,6 +86,36 @@ def test_for_syncs_of_a_repaired_disk_nobody_waits(disk: BrokerDisk) -> None:
     assert disk.waited() == 0
 
 
+def test_a_slow_read_is_waited_for_once(disk: BrokerDisk) -> None:
+    assert disk.is_resident()
+    assert disk.waited() == 0
+    disk.read_micros = 900
+    assert not disk.is_resident()
+    assert (disk.waited(), disk.waited()) == (900, 0)
+    disk.repair()
+    assert disk.is_resident()
+
+
+def test_cuts_of_segments_and_stored_high_watermarks_are_moments(disk: BrokerDisk) -> None:
+    one, seen = disk.directories[0], []
+    disk.cuts.after(1, lambda: seen.append("cut"))
+    disk.checkpoints.after(1, lambda: seen.append("stored"))
+    for name in ("00.index", "00.log"):
+        with open(f"{one}/{name}", "wb") as file:
+            file.write(b"12345678")
+        os.truncate(f"{one}/{name}", 4)
+        assert seen == (["cut"] if name == "00.log" else [])
+    for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+        assert seen == ["cut"]
+        with open(f"{one}/{name}.tmp", "wb") as file:
+            file.write(b"0")
+        os.replace(f"{one}/{name}.tmp", f"{one}/{name}")
+    assert seen == ["cut", "stored"]
+    disk.cuts.after(1, lambda: pytest.fail("a fault after the last one"))
+    disk.repair()
+    os.truncate(f"{one}/00.log", 2)
+
+
 def test_the_directories_survive_a_power_cut(disk: BrokerDisk) -> None:
     disk.revive(power_cut=True)
     assert all(os.path.isdir(path) for path in disk.directories)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation import plan
+from tests.simulation import kinds, list_load, plan
 from tests.simulation.aims import TRANSACTIONS, Aim
-from tests.simulation.conditions import aimed
+from tests.simulation.conditions import Conditions, aimed
 from tests.simulation.list_ledger import LISTS
 from tests.simulation.run import SimulatedRun
 
@@ -50,3 +50,20 @@ def test_under_kills_partitions_and_pauses(tmp_path: Path, minutes: int) -> None
 @pytest.mark.parametrize("minutes", MINUTES)
 def test_when_clocks_jump_too(tmp_path: Path, minutes: int) -> None:
     check(run(tmp_path, 4, minutes, *HARM, "jump", "drift"), minutes)
+
+
+def test_the_topic_is_compacted_if_the_run_asks_for_that() -> None:
+    for seed in range(10):
+        assert list_load.settings(seed, compacts=True)["cleanup.policy"] == "compact"
+        assert not list_load.settings(seed, compacts=False)
+    assert {bool(list_load.settings(seed)) for seed in range(10)} == {True, False}
+
+
+@pytest.mark.parametrize("loads", [(), TRANSACTIONS])
+def test_brokers_are_of_today_where_a_client_needs_that(
+    tmp_path: Path, loads: tuple[str, ...]
+) -> None:
+    seed = next(each for each in range(100) if not kinds.are_of_today(kinds.draw(each, 3)))
+    drawn = Conditions(loads=loads)
+    with SimulatedRun(tmp_path, plan.draw(seed, brokers=3), drawn=drawn).world as world:
+        assert world.is_of_today == bool(loads)

@@ -311,14 +311,35 @@ def test_arrivals_are_counted() -> None:
     hosts.run(talk)
 
 
+def test_markers_can_be_held_before_they_arrive() -> None:
+    hosts = TwoHosts(1, echo)
+    network, markers, other = hosts.network, b"\0\0\0\x08\0\x1b\0\1", b"\0\0\0\x08\0\x1a\0\1"
+    network.markers.after(1, lambda: network.partition("client", "server"))
+
+    def talk() -> None:
+        sock = hosts.connect(timeout=2.0)
+        sock.sendall(other)
+        assert sock.recv(8)
+        assert network.marker_way is None
+        sock.sendall(markers)
+        assert network.marker_way == ("client", "server")
+        with pytest.raises(TimeoutError):
+            sock.recv(8)
+        network.heal("client", "server")
+        assert sock.recv(8)
+
+    hosts.run(talk)
+
+
 def test_nothing_is_planned_after_faults() -> None:
     hosts = TwoHosts(1, echo)
     hosts.network.arrivals.after(1, lambda: pytest.fail("a fault after the last one"))
+    hosts.network.markers.after(1, lambda: pytest.fail("a fault after the last one"))
     hosts.network.heal_all()
 
     def talk() -> None:
         sock = hosts.connect()
-        sock.sendall(b"1")
-        assert sock.recv(1) == b"1"
+        sock.sendall(b"\0\0\0\x08\0\x1b\0\1")
+        assert sock.recv(8)
 
     hosts.run(talk)

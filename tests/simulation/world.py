@@ -106,8 +106,15 @@ class SimulatedWorld:
         return self
 
     def _is_resident(self, part: FileSlice) -> bool:
-        """Whether stored bytes are in memory: most are."""
-        return self.scheduler.rng.random() < _RESIDENT
+        """Whether stored bytes are in memory: most are, unless their disk is slow."""
+        task = self.scheduler.current
+        reader = (
+            []
+            if task is None
+            else [each for each in self.brokers.values() if each.host == task.process.name]
+        )
+        is_cached = self.scheduler.rng.random() < _RESIDENT
+        return is_cached and all(each.disk.is_resident() for each in reader)
 
     def _leading(self) -> Callable[[Partition, PartitionStateInfo, float], bool]:
         """Partition.make_leader, of which ``durability`` is told."""
