@@ -16,6 +16,7 @@ from kafka08.console.access import acls, quotas, users
 from kafka08.console.brokers import broker_settings
 from kafka08.console.failures import pages as failures
 from kafka08.console.forms import Problem, reason_of
+from kafka08.console.migration import pages as migration
 from kafka08.console.pages import (
     all_messages,
     audit_log,
@@ -24,7 +25,6 @@ from kafka08.console.pages import (
     groups,
     machine,
     messages,
-    migration,
     moves,
     transactions,
     zookeeper,

@@ -1,4 +1,4 @@
-"""kafka08.console.pages.migration."""
+"""kafka08.console.migration.pages."""
 
 from __future__ import annotations
 
