@@ -205,7 +205,7 @@ class LagCollector:
         window = [
             commit._replace(end=self._log_ends.end_at(tp, commit.time_ms)) for commit in commits
         ]
-        recent = self._log_ends.end_at(tp, now_ms - RECENT_MS)
+        recent = self._log_ends.end_since(tp, now_ms - RECENT_MS)
         lag_before = lag if recent is None else max(recent - last.offset, 0)
         status = judge(window, lag, lag_before, now_ms)
         return PartitionLag(

@@ -36,7 +36,8 @@ class Commit(NamedTuple):
 
 def judge(commits: Sequence[Commit], lag: int, lag_before: int, now_ms: int) -> str:
     """``commits``: the last ones, oldest first. ``lag``: messages that are not consumed now.
-    ``lag_before``: the same of the last commit at the log's end of ``RECENT_MS`` ago."""
+    ``lag_before``: the same at the log's end of ``RECENT_MS`` ago, or at the first end that was
+    seen since."""
     if not commits or lag == 0:
         return OK
     span = commits[-1].time_ms - commits[0].time_ms

@@ -56,6 +56,12 @@ class LogEnds:
             return seen[-1].end if seen else None
         return _between(seen[at - 1], seen[at], time_ms) if at else None
 
+    def end_since(self, tp: TopicPartition, time_ms: int) -> int | None:
+        """The first end at a time or later: the end at the time, or that with which the log was
+        seen first. None if it was never seen."""
+        since = self.since(tp)
+        return None if since is None else self.end_at(tp, max(time_ms, since))
+
     def passed_at(self, tp: TopicPartition, offset: int) -> int | None:
         """When the message at ``offset`` was appended, ms; None if that was before the first end
         that was seen, or is still to come."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from kafka08.client.cluster import ClusterClient
@@ -238,3 +240,24 @@ def test_logs_tell_starts_and_ends() -> None:
     scene.produce(3)
     log = scene.collect().logs[TP]
     assert (log.start, log.end, log.leader) == (7, 10, 0)
+
+
+def test_a_group_of_a_young_log_is_not_taken_for_stopped_in_between() -> None:
+    """It reads a new topic to its end, and stops. Messages that come later wait for RECENT_MS
+    before that counts, as in a log that has been seen for long."""
+    scene = TwoBrokers()
+    scene.collect()
+    for offset in range(1, 11):
+        scene.runtime.clock.advance(1)
+        scene.produce(1)
+        scene.commit_kafka(offset)
+        scene.collect()
+    found = []
+    for seconds in range(0, 300, 10):
+        scene.runtime.clock.advance(10)
+        if seconds == 30:
+            scene.produce(5)
+        found.append(scene.lag().status)
+    changes = [found[0], *(now for was, now in pairwise(found) if was != now)]
+    assert changes == [OK, STOP]
+    assert found.index(STOP) == 13  # 100 s after the messages

@@ -65,3 +65,9 @@ def test_points_are_bounded_and_times_keep_their_order(steps: list[tuple[int, in
     assert known == sorted(known)
     assert all(1000 <= each <= time_ms for each in known)
     assert len(ends._seen.get(TP, [])) <= 16
+
+
+def test_the_first_end_since_a_time() -> None:
+    ends = seen((1000, 10), (2000, 20))
+    assert [ends.end_since(TP, ms) for ms in (0, 999, 1000, 1500, 5000)] == [10, 10, 10, 15, 20]
+    assert LogEnds().end_since(TP, 0) is None

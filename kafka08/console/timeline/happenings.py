@@ -10,6 +10,7 @@ from kafka08.console.shown import number
 
 BROKER, CONTROLLER, LEADER, REPLICA = "broker", "controller", "leader", "replica"
 MOVE, TOPIC, SETTING, OFFSETS, GROUP, GAP = "move", "topic", "setting", "offsets", "group", "gap"
+ACCESS = "access"
 KINDS = {
     BROKER: "brokers",
     CONTROLLER: "controller",
@@ -20,6 +21,7 @@ KINDS = {
     SETTING: "settings",
     OFFSETS: "offsets set",
     GROUP: "groups",
+    ACCESS: "access",
     GAP: "not seen",
 }
 EVERYWHERE = (BROKER, CONTROLLER, GAP)

@@ -11,6 +11,7 @@ from kafka08.console.shown import moment, time_of
 from kafka08.console.timeline import comparing
 from kafka08.console.timeline.audit_file import AuditEntry
 from kafka08.console.timeline.happenings import (
+    ACCESS,
     GAP,
     GROUP,
     LEADER,
@@ -29,17 +30,25 @@ _LEAST_GAP_MS = 15_000
 """Not seen for longer than three intervals and this is a gap."""
 _ACTIONS = {
     "abort transaction": (GROUP, "The transaction of {} was aborted"),
+    "add access rule": (ACCESS, "A rule was added for {}"),
     "add partitions": (TOPIC, "Partitions were added to {}"),
+    "add user": (ACCESS, "User {} was added"),
     "change broker settings": (SETTING, "Settings of {} were changed"),
     "change settings": (SETTING, "Settings of {} were changed"),
     "clone topic": (TOPIC, "Topic {} was made as a clone"),
     "create topic": (TOPIC, "Topic {} was created"),
+    "delete access rule": (ACCESS, "A rule was deleted for {}"),
     "delete group": (GROUP, "Group {} was deleted"),
+    "delete password": (ACCESS, "A password of user {} was deleted"),
     "delete topic": (TOPIC, "Topic {} was marked for deletion"),
+    "delete user": (ACCESS, "User {} was deleted"),
     "empty topic": (TOPIC, "Topic {} was emptied"),
     "preferred election": (LEADER, "Preferred leaders were asked for: {}"),
     "reassign": (MOVE, "Moves were asked for: {}"),
+    "remove quotas": (ACCESS, "The quotas of {} were removed"),
     "set offsets": (OFFSETS, "The offsets of group {} were set"),
+    "set password": (ACCESS, "User {} has another password"),
+    "set quotas": (ACCESS, "The quotas of {} were set"),
 }
 """By the action in the audit log. A message that was sent makes none."""
 
