@@ -44,13 +44,14 @@ def choices_of(name: str, known: Setting | None) -> tuple[str, ...]:
 
 def unit_of(name: str, known: Setting | None) -> str:
     """Of the number that it is, "" if it is none or has no unit."""
-    return units.quantity(name).unit if _is_whole(known) else ""
+    is_number = (known is not None and known.kind is DOUBLE) or _is_whole(known)
+    return units.quantity(name).unit if is_number else ""
 
 
 def plain_of(name: str, known: Setting | None, value: str | None) -> str:
     """The number in units, "" if that says no more than the number."""
-    if known is not None and known.kind is DOUBLE and value == str(DOUBLE_MAX):
-        return "no limit"
+    if known is not None and known.kind is DOUBLE:
+        return _plain_double(name, known, value or "")
     if not _is_whole(known):
         return ""
     try:
@@ -58,6 +59,17 @@ def plain_of(name: str, known: Setting | None, value: str | None) -> str:
     except ValueError:  # another tool may have written anything
         return ""
     return "" if shown == value else shown
+
+
+def _plain_double(name: str, known: Setting, text: str) -> str:
+    if text == str(DOUBLE_MAX):
+        return "no limit"
+    try:
+        number = float(text)
+    except ValueError:
+        return ""
+    # A share of one has no unit.
+    return units.plain(name, int(number)) if unit_of(name, known) and number.is_integer() else ""
 
 
 def default_text(known: Setting) -> str | None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kafka08.settings.settings import LONG_MAX
 
-_NUMBER = re.compile(r"([+-]?[0-9]{1,25}(?:\.[0-9]{1,9})?)\s*([A-Za-z]*(?:/s)?)")
+_NUMBER = re.compile(r"([+-]?[0-9]{1,25}(?:\.[0-9]{1,9})?)\s*([A-Za-z%]*(?:/s)?)")
 _LARGEST = "largest number"
 """Shown for the largest long of a setting in which another number means that there is no limit."""
 
@@ -71,6 +71,8 @@ RATE = Quantity(
     {**_SIZES, **{f"{unit}/s": size for unit, size in _SIZES.items()}},
     "10 MiB/s, or a number of bytes a second",
 )
+PERCENT = Quantity("%", (("%", 1),), {"%": 1}, "10 %")
+CONNECTIONS = Quantity("/s", (("/s", 1),), {"/s": 1}, "20, or 20/s")
 COUNT = Quantity("", (("", 1),), {}, "10000")
 _QUANTITIES = {
     ".ms": TIME,
@@ -87,6 +89,8 @@ _QUANTITIES = {
         ),
         RATE,
     ),
+    ".percentage": PERCENT,
+    ".connection.creation.rate": CONNECTIONS,
 }
 """By the ends of keys, of topics and of brokers."""
 _NO_LIMIT = Endless(LONG_MAX, "no limit")

@@ -70,7 +70,7 @@ def test_where_values_are_from() -> None:
         ("leader.imbalance.check.interval.seconds", "number", "s", "5 min"),
         ("replica.lag.time.max.ms", "number", "ms", "10 s"),
         ("log.cleaner.dedupe.buffer.size", "number", "bytes", "500 MiB"),
-        ("log.cleaner.io.max.bytes.per.second", "number", "", "no limit"),
+        ("log.cleaner.io.max.bytes.per.second", "number", "bytes/s", "no limit"),
         ("log.scrub.bytes.per.second", "number", "bytes/s", "10 MiB/s"),
         ("log.flush.interval.messages", "number", "", "never"),
         ("quota.producer.default", "number", "bytes/s", "no limit"),

@@ -16,6 +16,8 @@ from kafka08.console.topics.setting_kinds import (
     unit_of,
 )
 from kafka08.settings.broker import BrokerConfig
+from kafka08.settings.dynamic import DynamicBrokerSettings
+from kafka08.settings.later_topics import LaterTopicSettings
 from kafka08.settings.topic import LogConfig
 
 BROKER = {each.key: each for each in BrokerConfig.settings().values()}
@@ -61,3 +63,54 @@ def test_texts_for_people() -> None:
     assert all("`" not in doc_of(each) for each in (*BROKER.values(), *TOPIC.values()))
     assert mistake(TOPIC["message.format.version"]) == "is not a release like 2.8"
     assert mistake(TOPIC["retention.ms"]) == "is not a number"
+
+
+COUNTS = {
+    "port", "advertised.port", "http.port", "mx4jport", "broker.id",
+    "flush.messages", "log.flush.interval.messages", "replica.lag.max.messages",
+    "log.cleaner.io.buffer.load.factor", "log.cleaner.min.cleanable.ratio",
+    "min.cleanable.dirty.ratio", "min.insync.replicas", "transaction.state.log.min.isr",
+    "offsets.commit.required.acks", "controlled.shutdown.max.retries", "max.connections",
+    "max.connections.per.ip", "queued.max.requests", "controller.message.queue.size",
+    "group.max.size", "num.replica.fetchers", "quota.window.num", "replication.quota.window.num",
+    "fetch.purgatory.purge.interval.requests", "producer.purgatory.purge.interval.requests",
+}  # fmt: skip
+"""Numbers without a unit: of things, of ports, and shares of one."""
+COUNTED = (".threads", "threads.per.data.dir", "num.partitions", ".replication.factor", ".level")
+
+
+def test_every_other_number_has_a_unit() -> None:
+    known = [
+        each
+        for kind in (BrokerConfig, DynamicBrokerSettings, LogConfig, LaterTopicSettings)
+        for each in kind.settings().values()
+        if each.kind.name in ("short", "int", "long", "double")
+    ]
+    without = {each.key for each in known if not unit_of(each.key, each)}
+    assert {key for key in without if not key.endswith(COUNTED)} == COUNTS
+    for each in known:
+        unit = unit_of(each.key, each)
+        words = each.key.split(".")
+        wanted = {"ms": "ms", "hours": "h", "minutes": "min", "seconds": "s", "bytes": "bytes"}
+        if words[-3:] == ["bytes", "per", "second"]:
+            assert unit == "bytes/s"
+        elif words[-1] in wanted:
+            assert unit == wanted[words[-1]], each.key
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "plain"),
+    [
+        ("log.cleaner.io.max.bytes.per.second", "1.7976931348623157e+308", "no limit"),
+        ("log.cleaner.io.max.bytes.per.second", "10485760.0", "10 MiB/s"),
+        ("log.cleaner.io.max.bytes.per.second", "0.5", ""),
+        ("log.cleaner.io.max.bytes.per.second", "inf", ""),
+        ("log.cleaner.io.max.bytes.per.second", "nan", ""),
+        ("log.cleaner.io.max.bytes.per.second", "fast", ""),
+        ("log.cleaner.min.cleanable.ratio", "1.0", ""),
+        ("leader.imbalance.per.broker.percentage", "10", "10 %"),
+        ("max.connection.creation.rate", "20", "20 /s"),
+    ],
+)
+def test_numbers_in_units(key: str, value: str, plain: str) -> None:
+    assert plain_of(key, BROKER[key], value) == plain

@@ -12,6 +12,7 @@ from kafka08.settings.settings import LONG_MAX
 KEYS = ("retention.ms", "retention.bytes", "flush.ms", "flush.messages", "segment.bytes", "other")
 KEYS += ("log.retention.hours", "offsets.retention.minutes", "quota.window.size.seconds")
 KEYS += ("log.retention.bytes", "leader.replication.throttled.rate", "log.flush.interval.ms")
+KEYS += ("leader.imbalance.per.broker.percentage", "max.connection.creation.rate")
 UNITS = (1, 1000, 60_000, 3_600_000, 86_400_000, 1 << 10, 1 << 20, 1 << 30)
 LONGS = st.integers(-(2**63), LONG_MAX)
 
