@@ -72,16 +72,29 @@ def alter_user(
             f"Only {', '.join(HASHES)} are changed by --bootstrap-server for users; "
             f"{', '.join(others)} need --zookeeper"
         )
-    passwords = {key: password_of(key, value, ask_password) for key, value in added.items()}
+    passwords = {
+        key: scram_users.salted(key, password_of(key, value, ask_password))
+        for key, value in added.items()
+    }
     scram_users.alter(client.call, user, passwords, gone)
     print(f"Completed updating config for user {user}.")
 
 
 def describe_users(client: AdminClient, user: str | None) -> None:
     """``user``: None for all that have credentials."""
-    for name, iterations in scram_users.describe(client.call, user).items():
+    if user is None:
+        found = scram_users.describe_all(client.call)
+        known = found.known
+        for name, reason in found.unreadable.items():
+            print(
+                f"Error retrieving SCRAM credential configs for user-principal '{name}': {reason}"
+            )
+    else:
+        known = {user: scram_users.describe(client.call, user)}
+    for name, iterations in known.items():
         listed = ", ".join(f"{key}=iterations={count}" for key, count in iterations.items())
-        print(f"SCRAM credential configs for user-principal '{name}' are {listed}")
+        if listed:
+            print(f"SCRAM credential configs for user-principal '{name}' are {listed}")
 
 
 def _names(client: AdminClient, kind: str) -> Iterator[str]:

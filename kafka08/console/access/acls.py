@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -12,16 +13,16 @@ from werkzeug.wrappers import Response
 from kafka08.client import acls as wire
 from kafka08.client.requests import Call
 from kafka08.console.access import effects
-from kafka08.console.access.asking import Gap, asked, changing
+from kafka08.console.access.asking import Gap, asked, changing, needed
 from kafka08.console.access.rights import PrincipalRight, rights
 from kafka08.console.access.rule_fields import member, new_rule, options, stored_rule
 from kafka08.console.access.sentences import covers, sentence
+from kafka08.console.brokers.asked_settings import asked_settings
 from kafka08.console.forms import Problem
-from kafka08.console.pages.broker_settings import broker_settings
 from kafka08.console.pages.cluster import state_of
 from kafka08.console.pages.tables import Column, fields, table
 from kafka08.console.site import Visit
-from kafka08.errors import AdminOperationError
+from kafka08.errors import KafkaError
 from kafka08.security.acl_filters import ALL_ACLS, PatternFilter, ResourceFilter, RuleFilter
 from kafka08.security.acls import (
     EVERYONE,
@@ -167,20 +168,13 @@ def _right_data(right: PrincipalRight) -> dict[str, object]:
     }
 
 
-def _rules(visit: Visit) -> list[Binding]:
-    """All rules. Raises AdminOperationError where there is a gap."""
-    found = asked(visit, _WHAT, _all)
-    if isinstance(found, Gap):
-        raise AdminOperationError(found.text.rstrip("."))
-    return found
-
-
 def _opened(visit: Visit) -> bool | None:
     """Whether brokers let everybody use what has no rules; None if they do not say it."""
     broker_id = state_of(visit).asked
     if broker_id is None:
         return None
-    told = broker_settings(visit, broker_id, effects.OPEN).get(effects.OPEN)
+    call = partial(visit.site.browser.call_broker, broker_id)
+    told = asked_settings(call, broker_id, effects.OPEN).get(effects.OPEN)
     return None if told is None else told == "true"
 
 
@@ -195,8 +189,8 @@ def add_form(visit: Visit) -> Response:
     if "check" in given or problem:
         try:
             binding = new_rule(values)
-            told = effects.of_adding(binding, _rules(visit), _opened(visit))
-        except (ValueError, AdminOperationError) as error:
+            told = effects.of_adding(binding, needed(visit, _WHAT, _all), _opened(visit))
+        except (ValueError, KafkaError) as error:
             problem = problem or Problem.of(error)
     return visit.render(
         "add_acl.html",
@@ -228,7 +222,7 @@ def delete_form(visit: Visit) -> Response:
         binding = stored_rule(visit.request.values)
     except ValueError:
         raise NotFound("No access rule is named.") from None
-    rules = _rules(visit)
+    rules = needed(visit, _WHAT, _all)
     if binding not in rules:
         raise NotFound("There is no such access rule any more.")
     return visit.render(

@@ -67,6 +67,16 @@ def asked(visit: Visit, what: str, read: Callable[[Call], T]) -> T | Gap:
         return Gap(FAILED, f"Broker {broker} did not answer: {in_words(error)}.")
 
 
+def needed(visit: Visit, what: str, read: Callable[[Call], T]) -> T:
+    """As ``asked``, for a form, which is of no use without the answer. Raises KafkaError, and
+    AdminOperationError where it would not help to try again."""
+    found = asked(visit, what, read)
+    if isinstance(found, Gap):
+        kind = KafkaError if found.kind == FAILED else AdminOperationError
+        raise kind(found.text.rstrip("."))
+    return found
+
+
 @contextmanager
 def changing(visit: Visit, what: str) -> Iterator[Call]:
     """A call to one broker that changes something. Raises Conflict where no broker can, and

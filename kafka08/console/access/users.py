@@ -13,14 +13,14 @@ from werkzeug.exceptions import Conflict, NotFound
 from werkzeug.wrappers import Response
 
 from kafka08.client import scram_users
-from kafka08.client.scram_users import Password
-from kafka08.console.access.asking import Gap, asked, changing
+from kafka08.client.requests import Call
+from kafka08.client.scram_users import Password, ScramUsers
+from kafka08.console.access.asking import Gap, asked, changing, needed
 from kafka08.console.access.quota_values import is_name
 from kafka08.console.forms import FieldError, whole
 from kafka08.console.pages.cluster import state_of
 from kafka08.console.pages.tables import Column, fields, table
 from kafka08.console.site import Visit
-from kafka08.errors import AdminOperationError
 from kafka08.security.scram import HASHES, MAX_ITERATIONS, MIN_ITERATIONS
 
 _SHOWN = 500
@@ -62,9 +62,10 @@ _COLUMNS = (
 def users(visit: Visit) -> Response:
     """``?name=``: a part of the names."""
     name = visit.request.args.get("name", "").strip()
-    found = asked(visit, _WHAT, scram_users.describe)
+    found = asked(visit, _WHAT, scram_users.describe_all)
     gap = found if isinstance(found, Gap) else None
-    known = [] if isinstance(found, Gap) else [UserRow(*each) for each in sorted(found.items())]
+    answer = ScramUsers({}, {}) if isinstance(found, Gap) else found
+    known = [UserRow(*each) for each in sorted(answer.known.items())]
     rows = table(visit, [each for each in known if name.lower() in each.name.lower()], _COLUMNS)
     data = {
         "is_served": gap is None,
@@ -73,6 +74,9 @@ def users(visit: Visit) -> Response:
         "users": [fields(row, _COLUMNS) for row in rows.rows[:_SHOWN]],
         "more": max(len(rows.rows) - _SHOWN, 0),
         "total": len(known),
+        "unreadable": [
+            {"name": user, "reason": reason} for user, reason in sorted(answer.unreadable.items())
+        ],
     }
     return visit.answer(
         "users.html",
@@ -107,13 +111,11 @@ def _form(visit: Visit, user: str, now: Mapping[str, int]) -> Response:
 
 
 def _credentials(visit: Visit, user: str) -> dict[str, int]:
-    """Raises NotFound for a user without any, and AdminOperationError where there is a gap."""
-    found = asked(visit, _WHAT, lambda call: scram_users.describe(call, user)) if user else {}
-    if isinstance(found, Gap):
-        raise AdminOperationError(found.text.rstrip("."))
-    if user not in found:
+    """Raises NotFound for a user without any, and what ``needed`` raises."""
+    found = needed(visit, _WHAT, lambda call: scram_users.describe(call, user)) if user else {}
+    if not found:
         raise NotFound("There is no such user.")
-    return found[user]
+    return found
 
 
 def add(visit: Visit) -> Response:
@@ -122,7 +124,7 @@ def add(visit: Visit) -> Response:
     with changing(visit, _WHAT) as call:
         if scram_users.describe(call, user):
             raise FieldError("user", f"user {user} is there already")
-        scram_users.alter(call, user, {mechanism: password}, ())
+        _set(visit, call, user, mechanism, password)
     visit.record("add user", user, None, {mechanism: password.iterations})
     return visit.done("/users", f"User {user} was added.")
 
@@ -130,13 +132,19 @@ def add(visit: Visit) -> Response:
 def set_password(visit: Visit) -> Response:
     user, mechanism, password = _entered(visit)
     with changing(visit, _WHAT) as call:
-        before = scram_users.describe(call, user).get(user)
-        if before is None:
+        before = scram_users.describe(call, user)
+        if not before:
             raise Conflict(f"User {user} was deleted meanwhile.")
-        scram_users.alter(call, user, {mechanism: password}, ())
+        _set(visit, call, user, mechanism, password)
     after = {**before, mechanism: password.iterations}
     visit.record("set password", user, before, after)
     return visit.done("/users", f"User {user} has a new password with {mechanism}.")
+
+
+def _set(visit: Visit, call: Call, user: str, mechanism: str, password: Password) -> None:
+    """The console answers others while it computes the hash, half a second at most."""
+    made = visit.site.runtime.blocking(scram_users.salted, mechanism, password)
+    scram_users.alter(call, user, {mechanism: made}, ())
 
 
 def _entered(visit: Visit) -> tuple[str, str, Password]:
@@ -174,7 +182,7 @@ def delete(visit: Visit) -> Response:
     if form.get("typed") != user or not user:
         raise FieldError("typed", f"Type the name of the user, {user}, to delete it.")
     with changing(visit, _WHAT) as call:
-        before = scram_users.describe(call, user).get(user, {})
+        before = scram_users.describe(call, user)
         gone = [each for each in before if each in HASHES and mechanism in (_ALL, each)]
         if mechanism not in (_ALL, *HASHES):
             raise FieldError("mechanism", f"{mechanism!r} is not one of {', '.join(before)}")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+from kafka08.console.brokers.asked_settings import asked_settings
 from kafka08.console.cluster_state import ClusterState
 from kafka08.console.failures.what_if import MIN_ISR_KEY, TopicDefaults
 from kafka08.controller.elections import UNCLEAN_KEY
-from kafka08.errors import KafkaError
-from kafka08.protocol import admin_schemas as a
-
-logger = logging.getLogger("kafka.console.FailureDefaults")
 
 Ask = Callable[[int, object], Any]
 """Sends a request to a broker. Raises OSError and KafkaError."""
@@ -24,15 +21,8 @@ def read_defaults(state: ClusterState, ask: Ask) -> TopicDefaults:
     broker = state.brokers.get(-1 if state.controller is None else state.controller)
     if broker is None or not broker.serves_later_apis:
         return TopicDefaults()
-    names = [UNCLEAN_KEY, MIN_ISR_KEY]
-    asked = a.DescribedResource(a.BROKER_RESOURCE, str(broker.id), names)
-    try:
-        response = ask(broker.id, a.DescribeConfigsRequest([asked]))
-    except (OSError, KafkaError) as error:
-        logger.info("Broker %d did not return its settings: %s", broker.id, error)
-        return TopicDefaults()
-    entries = [entry for found in response.resources for entry in found.entries]
-    return _defaults({entry.name: entry.value or "" for entry in entries}, broker.id)
+    told = asked_settings(partial(ask, broker.id), broker.id, UNCLEAN_KEY, MIN_ISR_KEY)
+    return _defaults(told, broker.id)
 
 
 def _defaults(told: Mapping[str, str], broker: int) -> TopicDefaults:

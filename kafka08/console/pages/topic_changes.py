@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from urllib.parse import quote
 
 from werkzeug.exceptions import Conflict
@@ -11,8 +12,8 @@ from werkzeug.wrappers import Response
 from kafka08 import admin
 from kafka08.client import requests
 from kafka08.common import INTERNAL_TOPICS, TopicPartition
+from kafka08.console.brokers.asked_settings import asked_settings
 from kafka08.console.forms import FieldError, content, header_lines, topic_settings, whole
-from kafka08.console.pages.broker_settings import broker_settings
 from kafka08.console.pages.cluster import state_of, topic_of
 from kafka08.console.site import Visit
 from kafka08.console.topics.emptying import obstacle
@@ -66,7 +67,8 @@ def _deletes(visit: Visit) -> bool | None:
     broker = state.brokers.get(-1 if state.controller is None else state.controller)
     if broker is None or not broker.serves_later_apis:
         return None
-    told = broker_settings(visit, broker.id, _DELETION).get(_DELETION)
+    call = partial(visit.site.browser.call_broker, broker.id)
+    told = asked_settings(call, broker.id, _DELETION).get(_DELETION)
     return None if told is None else told != "false"
 
 

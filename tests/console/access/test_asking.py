@@ -11,9 +11,17 @@ from werkzeug.wrappers import Request
 
 from kafka08.client import acls
 from kafka08.client.admin import RemoteError
-from kafka08.console.access.asking import FAILED, ORIGINALS, Gap, asked, changing, originals
+from kafka08.console.access.asking import (
+    FAILED,
+    ORIGINALS,
+    Gap,
+    asked,
+    changing,
+    needed,
+    originals,
+)
 from kafka08.console.site import Visit
-from kafka08.errors import AdminOperationError
+from kafka08.errors import AdminOperationError, KafkaError
 from kafka08.protocol import acl_schemas as a
 from kafka08.security.acl_filters import ALL_ACLS, PatternFilter, ResourceFilter
 from kafka08.security.users import User
@@ -52,6 +60,17 @@ def test_why_nobody_can_be_asked() -> None:
     scene.server.remove("/brokers/ids/2")
     scene.look()
     assert asked(visit_of(scene), "rules", read) == Gap(FAILED, "No broker is up.")
+
+
+def test_forms_cannot_do_without_an_answer() -> None:
+    scene = AccessScene()
+    assert needed(visit_of(scene), "rules", read) == []
+    scene.cluster.down = {9091}
+    with pytest.raises(KafkaError, match="did not answer"):
+        needed(visit_of(scene), "rules", read)
+    scene.only_originals()
+    with pytest.raises(AdminOperationError, match="does not know them"):
+        needed(visit_of(scene), "rules", read)
 
 
 def test_refusals_in_words() -> None:

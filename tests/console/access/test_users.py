@@ -252,7 +252,7 @@ def test_one_mechanism_of_a_user_is_deleted(tmp_path: Path) -> None:
     assert sorted(config(scene)) == ["SCRAM-SHA-512", "producer_byte_rate"]
     answer = scene.post("/users/delete", **fields)
     assert answer.status_code == 409
-    assert "has no such password any more" in answer.text
+    assert "has no such password any more.<" in answer.text
     [entry] = scene.audited
     assert (entry["action"], entry["after"]) == ("delete password", {"SCRAM-SHA-512": 8192})
 
@@ -287,3 +287,24 @@ def test_a_name_is_not_markup_and_not_a_path() -> None:
     assert scene.json("/users")["users"][0]["name"] == name
     assert "<b>" not in scene.get("/users").text
     assert scene.server.below("/config/users") == ["%3Cb%3E%2F..%2Fx"]
+
+
+@pytest.mark.parametrize("data", [b"{", b"[]", b'{"config": 5}', b"\xff"])
+def test_a_user_whose_node_makes_no_sense_is_named_and_the_others_are_shown(data: bytes) -> None:
+    scene = users_scene(read_only=False)
+    scene.server.put("/config/users/b%3Cd", data)
+    page = scene.get("/users").text
+    assert "2 of 2 users" in text_of(page)
+    assert 'id="unreadable"' in page and "<li>b&lt;d: " in page
+    data_of_all = scene.json("/users")
+    assert [each["name"] for each in data_of_all["users"]] == ["ann", "bob"]
+    assert [each["name"] for each in data_of_all["unreadable"]] == ["b<d"]
+    assert scene.post("/users/add", **{**FIELDS, "user": "b<d"}).status_code == 400
+    assert scene.post("/users/add", **{**FIELDS, "user": "dora"}).status_code == 303
+
+
+def test_hashes_are_computed_beside_the_loop() -> None:
+    scene = users_scene(read_only=False)
+    assert scene.post("/users/add", **{**FIELDS, "user": "dora"}).status_code == 303
+    assert scene.post("/users/password", **FIELDS).status_code == 303
+    assert scene.runtime.pooled.count("salted") == 2
