@@ -24,10 +24,13 @@ from kafka08.protocol.schemas import CONSUMER_REPLICA_ID, READ_COMMITTED
 NO_OFFSET = requests.NO_OFFSET
 
 
-def before(call: Call, times: Mapping[TopicPartition, int]) -> Answers:
+def before(
+    call: Call, times: Mapping[TopicPartition, int], *, replica_id: int = CONSUMER_REPLICA_ID
+) -> Answers:
     """The beginning (EARLIEST_TIME) or the end (LATEST_TIME) of each log; for a time in ms the
-    start of its last segment that was complete by then, which not every log has."""
-    response = call(requests.offsets_request(times))
+    start of its last segment that was complete by then, which not every log has. To a debugging
+    consumer (DEBUG_REPLICA_ID) followers answer, too: with the ends of their own logs."""
+    response = call(requests.offsets_request(times, replica_id=replica_id))
     return _answers(response, lambda entry: entry.offsets[0] if entry.offsets else None)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from kafka08.client.cluster import ClusterClient
@@ -13,6 +14,7 @@ from kafka08.console.brokers.traffic import Traffic, TrafficMeter
 from kafka08.console.cluster_state import ClusterState, StateReader
 from kafka08.console.config import ConsoleConfig
 from kafka08.console.failures.defaults import read_defaults
+from kafka08.console.failures.transactional_ids import read_ids
 from kafka08.console.failures.what_if import TopicDefaults
 from kafka08.console.forms import in_words
 from kafka08.console.history import History
@@ -45,7 +47,8 @@ class Observer:
     why the last read failed, "" if it did not. ``rates``: messages per second by topic,
     ``partition_rates`` by partition.
     ``disks``: of the brokers that answered when they were last asked. ``defaults``: of topics
-    without own settings, as the controller said then. ``traffic``: bytes per second when they
+    without own settings, as the controller said then. ``transactional_ids``: how many each
+    partition of ``__transaction_state`` kept then. ``traffic``: bytes per second when they
     were last read.
     """
 
@@ -66,6 +69,7 @@ class Observer:
         self.disks = DiskUse()
         self.traffic = Traffic()
         self.defaults = TopicDefaults()
+        self.transactional_ids: Mapping[int, int] = {}
         self.error = ""
         self.lag_error = ""
         self.rates: dict[str, float] = {}
@@ -133,6 +137,8 @@ class Observer:
             if self._slow_rounds % _SLOW_EVERY == 0:
                 self._read_disks(self.state, self.lags)
                 self.defaults = read_defaults(self.state, self._ask)
+                negotiating = partial(self._ask, api_versions=True)
+                self.transactional_ids = read_ids(self.state, negotiating)
             self._slow_rounds += 1
 
     def measure(self) -> None:
@@ -154,11 +160,11 @@ class Observer:
         asked = {each.id for each in state.brokers.values() if each.serves_later_apis}
         self.disks = disk_use(self._cluster, [each for each in lags.brokers if each.id in asked])
 
-    def _ask(self, broker_id: int, request: object) -> Any:
+    def _ask(self, broker_id: int, request: object, *, api_versions: bool = False) -> Any:
         broker = self._cluster.broker(broker_id)
         if broker is None:
             raise KafkaError(f"Broker {broker_id} is not up")
-        return self._cluster.call(broker, request)
+        return self._cluster.call(broker, request, api_versions=api_versions)
 
 
 def _rates(before: Lags | None, now: Lags) -> dict[TopicPartition, float]:

@@ -101,6 +101,14 @@ def offline(vote: Vote, unclean: UncleanChoice | None) -> Election:
     return vote.won(leader, (leader,), alive)._replace(unclean=True)
 
 
+def longest(ends: Mapping[int, int], alive: tuple[int, ...]) -> int:
+    """The unclean choice by the ends of logs: the first of the live replicas with the longest one.
+    Raises LogEndsUnknownError if they are not all known."""
+    if len(alive) > 1 and not ends.keys() >= set(alive):
+        raise LogEndsUnknownError("The log ends of its live replicas are not known")
+    return max(alive, key=lambda replica: ends.get(replica, -1))
+
+
 def unclean_allowed(settings: Mapping[str, str], default: bool) -> bool:
     """Whether a topic with these own settings may have an unclean leader; ``default`` is the
     broker's. In any case of letters, as in the original."""

@@ -14,7 +14,7 @@ from kafka08.common import TRACE, TopicPartition, csv
 from kafka08.controller import elections
 from kafka08.controller.context import LeaderAndIsr, PartitionAndReplica
 from kafka08.controller.elections import Election, Vote
-from kafka08.controller.log_ends import UNKNOWN, Ends, ReplicaLogEnds
+from kafka08.controller.log_ends import Ends, ReplicaLogEnds
 from kafka08.controller.state_machine import StateMachine, state_change_logger
 from kafka08.controller.states import PARTITION_PREDECESSORS, PartitionState, StateChangeFailedError
 from kafka08.controller.term import Term
@@ -294,7 +294,7 @@ class PartitionStateMachine(StateMachine[TopicPartition, PartitionState]):
             # The topic's configuration is read only if it is needed.
             if not vote.alive or not self._unclean_allowed(partition.topic):
                 raise
-        return elections.offline(vote, partial(_longest, ends))
+        return elections.offline(vote, partial(elections.longest, ends))
 
     def reassigned_rule(self, partition: TopicPartition, current: LeaderAndIsr) -> Election:
         new_replicas = self._context.reassigned[partition]
@@ -315,13 +315,6 @@ class PartitionStateMachine(StateMachine[TopicPartition, PartitionState]):
         return elections.full_disks(
             vote, {i for i in vote.assigned if PartitionAndReplica(*partition, i) in full}
         )
-
-
-def _longest(ends: Mapping[int, int], alive: tuple[int, ...]) -> int:
-    """The first of the replicas with the longest log."""
-    if len(alive) > 1 and not ends.keys() >= set(alive):
-        raise elections.LogEndsUnknownError("The log ends of its live replicas are not known")
-    return max(alive, key=lambda replica: ends.get(replica, UNKNOWN))
 
 
 def check_epoch(partition: TopicPartition, current: LeaderAndIsr, epoch: int) -> None:

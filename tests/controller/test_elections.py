@@ -184,3 +184,17 @@ def test_no_rule_yields_an_empty_isr_or_a_dead_leader_or_skips_an_epoch() -> Non
             assert outcome.state[1::2] == (4, EPOCH)
         shrunk = elections.without_replicas(current, {1}, EPOCH)
         assert shrunk is None or bool(shrunk.isr) == bool(isr)
+
+
+@pytest.mark.parametrize(
+    ("ends", "leader"),
+    [({1: 5, 2: 9, 3: 9}, 2), ({1: -1, 2: -1, 3: 0}, 3), ({1: -1, 2: -1, 3: -1}, 1)],
+)
+def test_the_longest_log(ends: dict[int, int], leader: int) -> None:
+    assert elections.longest(ends, (1, 2, 3)) == leader
+
+
+def test_the_longest_log_of_one_replica_need_not_be_known() -> None:
+    assert elections.longest({}, (3,)) == 3
+    with pytest.raises(elections.LogEndsUnknownError):
+        elections.longest({1: 5}, (1, 3))

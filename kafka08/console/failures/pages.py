@@ -6,6 +6,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from kafka08.common import TopicPartition
+from kafka08.console.failures.replica_ends import read_ends
 from kafka08.console.failures.summary import facts_of, summary
 from kafka08.console.failures.what_if import Below, LostCopy, NewLeader, Orphan, what_if
 from kafka08.console.forms import FieldError, whole
@@ -29,6 +30,10 @@ def what_if_page(visit: Visit, broker_id: int) -> Response:
         raise KafkaError("No broker answers: leaders and replicas in sync are unknown")
     facts = facts_of(visit, state)
     found = what_if(facts, ids)
+    unsure = {each.tp: each.candidates for each in found.elected if not each.is_known}
+    if unsure:
+        ends = read_ends(unsure, visit.site.browser.call_broker)
+        found = what_if(facts._replace(replica_ends=ends), ids)
     data = {
         "brokers": found.brokers,
         "down": found.down,
@@ -39,6 +44,7 @@ def what_if_page(visit: Visit, broker_id: int) -> Response:
         "below_min_isr": [_named(each.tp, each) for each in found.below_min_isr],
         "lost_with_disk": [_named(each.tp, each) for each in found.lost_with_disk],
         "coordinators": found.coordinators,
+        "transactional_ids": found.transactional_ids,
         "groups": found.groups,
         "spread": found.spread,
     }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kafka08.console.cluster_state import ClusterState
-from kafka08.console.failures.what_if import Facts, Outcome, what_if
+from kafka08.console.failures.what_if import Facts, MovedIds, Outcome, what_if
 from kafka08.console.shown import number
 from kafka08.console.site import Visit
 
@@ -20,6 +21,7 @@ def facts_of(visit: Visit, state: ClusterState) -> Facts:
         lags.groups if lags else {},
         observer.partition_rates,
         observer.disks,
+        observer.transactional_ids,
     )
 
 
@@ -57,11 +59,22 @@ def summary(found: Outcome) -> list[Sentence]:
         count = len(found.coordinators)
         groups = "1 group" if count == 1 else f"{number(count)} groups"
         said.append(Sentence("warn", f"{groups} would get another coordinator, or none."))
+    if found.transactional_ids:
+        ids = _ids(found.transactional_ids)
+        said.append(Sentence("warn", f"{ids} would get another coordinator, or none."))
     if found.controller_moves:
         said.append(Sentence("warn", "Another broker would become the controller."))
     return said or [
         Sentence("good", "No partition would lose its leader or a replica that it needs.")
     ]
+
+
+def _ids(moved: Sequence[MovedIds]) -> str:
+    known = [each.ids for each in moved if each.ids is not None]
+    if len(known) < len(moved):
+        return "Transactional ids, whose number is not known,"
+    count = sum(known)
+    return "1 transactional id" if count == 1 else f"{number(count)} transactional ids"
 
 
 def _partitions(count: int) -> str:

@@ -6,12 +6,19 @@ next leader comes from ``kafka08.controller.elections``, as in a controller of t
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
 
 from kafka08.client.log_dirs import DiskUse
-from kafka08.common import OFFSETS_TOPIC, TopicPartition, offsets_partition_for
+from kafka08.common import (
+    OFFSETS_TOPIC,
+    TRANSACTIONS_TOPIC,
+    TopicPartition,
+    offsets_partition_for,
+)
 from kafka08.console.cluster_state import NO_LEADER, ClusterState, PartitionView
 from kafka08.controller import elections
 from kafka08.controller.context import LeaderAndIsr
@@ -31,8 +38,9 @@ class TopicDefaults(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """``rates``: messages per second by partition. ``groups`` by name. The mappings leave
-    out the unknown."""
+    """``rates``: messages per second by partition. ``groups`` by name. ``transactional_ids``: how
+    many each partition of ``__transaction_state`` keeps. ``replica_ends``: of the logs of
+    partitions, by broker. The mappings leave out the unknown."""
 
     state: ClusterState
     defaults: TopicDefaults = TopicDefaults()
@@ -40,16 +48,19 @@ class Facts(NamedTuple):
     groups: Mapping[str, GroupLag] = {}
     rates: Mapping[TopicPartition, float] = {}
     disks: DiskUse = DiskUse()
+    transactional_ids: Mapping[int, int] = {}
+    replica_ends: Mapping[TopicPartition, Mapping[int, int]] = {}
 
 
 class NewLeader(NamedTuple):
-    """``candidates``: if the election is unclean, the replicas of which the one with the longest
-    log leads; ``leader`` is the first of them."""
+    """``candidates``: if the election is unclean, the replicas of which one is chosen.
+    ``is_known`` False: the one with the longest log leads, and ``leader`` is the first of them."""
 
     tp: TopicPartition
     before: int
     leader: int
     candidates: tuple[int, ...] = ()
+    is_known: bool = True
 
 
 class Orphan(NamedTuple):
@@ -90,6 +101,16 @@ class MovedCoordinator(NamedTuple):
     after: int | None
 
 
+class MovedIds(NamedTuple):
+    """Transactional ids that lose their coordinator ``before``; ``after`` None: they would have
+    none. ``ids`` None: not known of all the ``partitions`` of ``__transaction_state``."""
+
+    before: int
+    after: int | None
+    partitions: int
+    ids: int | None
+
+
 class TouchedGroup(NamedTuple):
     """A group that reads from partitions the brokers lead: ``moved`` of them get another leader,
     and ``stopped`` have none."""
@@ -121,6 +142,7 @@ class Outcome(NamedTuple):
     below_min_isr: Sequence[Below]
     lost_with_disk: Sequence[LostCopy]
     coordinators: Sequence[MovedCoordinator]
+    transactional_ids: Sequence[MovedIds]
     groups: Sequence[TouchedGroup]
     spread: Sequence[LoadShare]
 
@@ -138,7 +160,7 @@ def what_if(facts: Facts, brokers: Collection[int]) -> Outcome:
         if after[tp].state.leader == NO_LEADER and not view.is_offline
     }
     elected = [
-        NewLeader(tp, view.leader, fate.state.leader, fate.candidates)
+        NewLeader(tp, view.leader, fate.state.leader, fate.candidates, fate.is_known)
         for tp, view in views.items()
         if (fate := after[tp]).state.leader not in (view.leader, NO_LEADER)
     ]
@@ -152,16 +174,19 @@ def what_if(facts: Facts, brokers: Collection[int]) -> Outcome:
         [low for tp, view in views.items() if (low := _below(facts, tp, view, after[tp]))],
         [lost for tp, view in views.items() if (lost := _lost(facts, tp, view, live, dead))],
         _coordinators(facts.groups, views, after, dead),
+        _moved_ids(facts.transactional_ids, views, after, dead),
         _touched(facts.groups, moved, orphans.keys()),
         [_share(facts.rates, views, after, id_) for id_ in sorted(live - dead)],
     )
 
 
 class _Fate(NamedTuple):
-    """A partition after the controller has acted. ``candidates`` as those of NewLeader."""
+    """A partition after the controller has acted. ``candidates`` and ``is_known`` as those of
+    NewLeader."""
 
     state: LeaderAndIsr
     candidates: tuple[int, ...] = ()
+    is_known: bool = True
 
 
 def _after(
@@ -178,11 +203,24 @@ def _after(
     vote = Vote(state, view.replicas, able, 0)
     own = facts.state.settings.get(tp.topic, {})
     is_allowed = elections.unclean_allowed(own, facts.defaults.unclean)
+    ends = facts.replica_ends.get(tp, {})
+    # Controllers of 0.8.2.2 look at no logs.
+    takes_longest = bool(ends) and not _is_original(facts.state, live)
+    choice = partial(elections.longest, ends) if takes_longest else itemgetter(0)
     try:
-        won = elections.offline(vote, itemgetter(0) if is_allowed else None)
+        won = elections.offline(vote, choice if is_allowed else None)
     except NoReplicaOnlineError:
         return _Fate(elections.without_replicas(state, gone, 0) or state)
-    return _Fate(won.state, vote.alive if won.unclean else ())
+    if not won.unclean:
+        return _Fate(won.state)
+    is_known = takes_longest or len(vote.alive) == 1 or _is_original(facts.state, live)
+    return _Fate(won.state, vote.alive, is_known)
+
+
+def _is_original(state: ClusterState, live: set[int]) -> bool:
+    """Whether the controller stays, and is of 0.8.2.2."""
+    controller = state.controller
+    return controller in live and state.brokers[controller].is_ours is False
 
 
 def min_isr_of(settings: Mapping[str, str], defaults: TopicDefaults) -> int:
@@ -229,15 +267,46 @@ def _coordinators(
     """Of groups that commit to brokers: the leader of a partition of the offsets topic keeps one.
     Its members join again at the next."""
     count = sum(tp.topic == OFFSETS_TOPIC for tp in views)
+    moves = _moved_partitions(OFFSETS_TOPIC, views, after, dead)
     found = []
-    for group in sorted(name for name, lag in groups.items() if KAFKA in lag.storages and count):
-        tp = TopicPartition(OFFSETS_TOPIC, offsets_partition_for(group, count))
-        before = views[tp].leader if tp in views else NO_LEADER
-        if before in dead:
+    for group in sorted(name for name, lag in groups.items() if KAFKA in lag.storages and moves):
+        move = moves.get(offsets_partition_for(group, count))
+        if move is not None:
+            found.append(MovedCoordinator(group, *move))
+    return found
+
+
+def _moved_ids(
+    ids: Mapping[int, int],
+    views: Mapping[TopicPartition, PartitionView],
+    after: Mapping[TopicPartition, _Fate],
+    dead: set[int],
+) -> list[MovedIds]:
+    """Partitions without an id are left out."""
+    moved: dict[tuple[int, int | None], list[int | None]] = defaultdict(list)
+    for number, move in _moved_partitions(TRANSACTIONS_TOPIC, views, after, dead).items():
+        if ids.get(number) != 0:
+            moved[move].append(ids.get(number))
+    return [
+        MovedIds(*move, len(found), None if None in found else sum(filter(None, found)))
+        for move, found in moved.items()
+    ]
+
+
+def _moved_partitions(
+    topic: str,
+    views: Mapping[TopicPartition, PartitionView],
+    after: Mapping[TopicPartition, _Fate],
+    dead: set[int],
+) -> dict[int, tuple[int, int | None]]:
+    """Of a topic whose leaders coordinate: those that the dead lead, each with its leader now and
+    the next one, None if it has none."""
+    found: dict[int, tuple[int, int | None]] = {}
+    for tp, view in views.items():
+        if tp.topic == topic and view.leader in dead:
             leader = after[tp].state.leader
-            if leader != before:
-                after_it = None if leader == NO_LEADER else leader
-                found.append(MovedCoordinator(group, before, after_it))
+            if leader != view.leader:
+                found[tp.partition] = view.leader, None if leader == NO_LEADER else leader
     return found
 
 

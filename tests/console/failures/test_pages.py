@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from kafka08.common import TopicPartition
+from kafka08.common import TRANSACTIONS_TOPIC, Broker, TopicPartition
+from kafka08.protocol.schemas import (
+    DEBUG_REPLICA_ID,
+    OffsetsPartitionResponse,
+    OffsetsRequest,
+    OffsetsResponse,
+    OffsetsTopicResponse,
+)
 from tests.console.scene import ConsoleScene
+from tests.fakes.transactions import Begun
 from zk import znodes
 
 JSON = {"Accept": "application/json"}
@@ -51,6 +61,7 @@ def test_the_page_as_json() -> None:
             "before": 1,
             "leader": 2,
             "candidates": [],
+            "is_known": True,
             "is_unclean": False,
         }
     ]
@@ -62,6 +73,53 @@ def test_the_page_as_json() -> None:
     assert answer["groups"] == [{"group": "readers", "moved": 0, "stopped": 1}]
     assert answer["coordinators"] == []
     assert [(each["broker"], each["leads_after"]) for each in answer["spread"]] == [(2, 1)]
+
+
+@pytest.mark.parametrize(("answers", "named"), [({9091, 9092}, True), ({9091}, False)])
+def test_an_unclean_leader_among_several(answers: set[int], named: bool) -> None:
+    """Of the live replicas 1 and 2 the latter has the longer log; both are asked when the page is
+    shown."""
+    scene = ConsoleScene()
+    scene.register(Broker(3, "b3", 9093))
+    scene.topic("t", [3, 1, 2], isr=[3])
+    tp = scene.first("t")
+    scene.cluster.leaders[tp], scene.cluster.in_sync[tp] = 3, [3]
+    scene.look()
+
+    def script(port: int, request: Any) -> Any:
+        if not isinstance(request, OffsetsRequest) or request.replica_id != DEBUG_REPLICA_ID:
+            return None
+        code, ends = (0, [port]) if port in answers else (3, [])
+        found = OffsetsPartitionResponse(0, code, ends)
+        return OffsetsResponse([OffsetsTopicResponse("t", [found])])
+
+    scene.cluster.script = script
+    page = scene.page("/brokers/3/what-if")
+    assert "unclean: messages are lost" in page
+    assert ("t 0 3 2 unclean" in page) is named
+    assert ("the one of 1, 2 with the longest log" in page) is not named
+    answer = scene.client.get("/brokers/3/what-if", headers=JSON).json
+    assert answer is not None
+    [row] = answer["new_leaders"]
+    assert (row["leader"], row["is_known"]) == ((2, True) if named else (1, False))
+    assert row["candidates"] == [1, 2]
+
+
+def test_transactional_ids_of_a_coordinator() -> None:
+    scene = ConsoleScene()
+    scene.topic(TRANSACTIONS_TOPIC, [1, 2])
+    scene.cluster.in_sync[scene.first(TRANSACTIONS_TOPIC)] = [1, 2]
+    for number in range(3):
+        begun = Begun(f"id{number}", 1, 7 + number, 0, {scene.first(TRANSACTIONS_TOPIC): 0})
+        scene.cluster.transactions.begin(begun)
+    scene.look()
+    page = scene.page("/brokers/1/what-if")
+    assert "3 transactional ids would get another coordinator, or none." in page
+    assert "Partitions of __transaction_state Now Next 3 1 1 2" in page
+    answer = scene.client.get("/brokers/1/what-if", headers=JSON).json
+    assert answer is not None
+    assert answer["transactional_ids"] == [{"before": 1, "after": 2, "partitions": 1, "ids": 3}]
+    assert "Another coordinator of transactions" not in scene.page("/brokers/2/what-if")
 
 
 def test_several_brokers_at_once() -> None:

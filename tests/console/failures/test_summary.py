@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafka08.common import TopicPartition
 from kafka08.console.failures.summary import summary
-from kafka08.console.failures.what_if import MovedCoordinator, NewLeader, Outcome
+from kafka08.console.failures.what_if import MovedCoordinator, MovedIds, NewLeader, Outcome
 from tests.console.scene import ConsoleScene
 
 TP = TopicPartition("t", 0)
-NOTHING = Outcome((1,), (), False, [], [], [], [], [], [], [])
+NOTHING = Outcome((1,), (), False, [], [], [], [], [], [], [], [])
 
 
 def test_nothing_happens() -> None:
@@ -27,6 +29,23 @@ def test_unclean_elections_and_coordinators_are_counted() -> None:
     ]
     [_, _, many] = summary(NOTHING._replace(elected=elected, coordinators=coordinators * 2))
     assert many.text.startswith("2 groups")
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        ([1], "1 transactional id would get another coordinator, or none."),
+        ([1000, 200], "1,200 transactional ids would get another coordinator, or none."),
+        (
+            [7, None],
+            "Transactional ids, whose number is not known, would get another coordinator, or none.",
+        ),
+    ],
+)
+def test_transactional_ids_are_counted(counts: list[int | None], text: str) -> None:
+    moved = [MovedIds(1, 2, 1, count) for count in counts]
+    [only] = summary(NOTHING._replace(transactional_ids=moved))
+    assert only == ("warn", text)
 
 
 def test_the_page_of_a_broker_has_the_summary() -> None:

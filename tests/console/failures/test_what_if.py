@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka08.client.log_dirs import DiskUse
-from kafka08.common import OFFSETS_TOPIC, TopicPartition, offsets_partition_for
+from kafka08.common import (
+    OFFSETS_TOPIC,
+    TRANSACTIONS_TOPIC,
+    TopicPartition,
+    offsets_partition_for,
+)
 from kafka08.console.cluster_state import (
     NO_LEADER,
     BrokerView,
@@ -23,6 +28,7 @@ from kafka08.console.failures.what_if import (
     LoadShare,
     LostCopy,
     MovedCoordinator,
+    MovedIds,
     NewLeader,
     Orphan,
     Outcome,
@@ -91,8 +97,31 @@ def test_whether_an_unclean_leader_is_allowed(
 ) -> None:
     facts = Facts(state(view(1, 1), settings=own), TopicDefaults(default))
     found = what_if(facts, [1])
-    assert found.elected == ([NewLeader(T0, 1, 2, (2, 3))] if is_unclean else [])
+    assert found.elected == ([NewLeader(T0, 1, 2, (2, 3), False)] if is_unclean else [])
     assert len(found.leaderless) == (not is_unclean)
+
+
+@pytest.mark.parametrize(
+    ("ends", "leader"),
+    [({2: 5, 3: 9}, NewLeader(T0, 1, 3, (2, 3))), ({2: 9, 3: 9}, NewLeader(T0, 1, 2, (2, 3)))],
+)
+def test_the_unclean_leader_has_the_longest_log(ends: dict[int, int], leader: NewLeader) -> None:
+    facts = Facts(state(view(1, 1), controller=2), replica_ends={T0: ends})
+    assert what_if(facts, [1]).elected == [leader]
+
+
+def test_the_only_replica_is_the_unclean_leader_whatever_its_log() -> None:
+    assert what_if(Facts(state(view(1, 1), live="13")), [1]).elected == [NewLeader(T0, 1, 3, (3,))]
+
+
+def test_an_original_controller_takes_the_first_replica() -> None:
+    seen = state(view(1, 1), controller=3)
+    brokers = {**seen.brokers, 3: BrokerView(3, True, is_ours=False)}
+    facts = Facts(seen._replace(brokers=brokers), replica_ends={T0: {2: 5, 3: 9}})
+    assert what_if(facts, [1]).elected == [NewLeader(T0, 1, 2, (2, 3))]
+    # The next controller may be another one.
+    gone = seen._replace(brokers=brokers, controller=1)
+    assert what_if(Facts(gone), [1]).elected == [NewLeader(T0, 1, 2, (2, 3), False)]
 
 
 def test_a_replica_whose_disk_has_failed_does_not_lead() -> None:
@@ -156,6 +185,21 @@ def test_coordinators_move_with_the_partitions_of_the_offsets_topic() -> None:
     assert alone.coordinators == [MovedCoordinator("g", 1, None)]
     # Without the topic no group has a coordinator.
     assert what_if(Facts(seen, CLEAN, groups=groups), [1]).coordinators == []
+
+
+def test_coordinators_of_transactional_ids_move_with_their_partitions() -> None:
+    seen = state(view(1, 1, 2))
+    views = {0: view(1, 1, 2), 1: view(1, 1, 2), 2: view(1, 1, 3), 3: view(1, 1), 4: view(2, 2)}
+    topics = {**seen.topics, TRANSACTIONS_TOPIC: TopicView(views)}
+    facts = Facts(seen._replace(topics=topics), CLEAN)
+
+    def moved(ids: dict[int, int]) -> list[MovedIds]:
+        return list(what_if(facts._replace(transactional_ids=ids), [1]).transactional_ids)
+
+    known = {0: 3, 1: 4, 2: 0, 3: 1, 4: 9}
+    assert moved(known) == [MovedIds(1, 2, 2, 7), MovedIds(1, None, 1, 1)]
+    assert moved({0: 3, 2: 0, 3: 0}) == [MovedIds(1, 2, 2, None)]
+    assert what_if(Facts(seen, CLEAN), [1]).transactional_ids == []
 
 
 def test_a_group_whose_partition_stops() -> None:
