@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import urllib.error
 import urllib.parse
@@ -55,6 +56,7 @@ class Console(Process):
     def submit(self, form_on: str, path: str, **fields: object) -> tuple[int, str]:
         """Send a form with the hidden fields of the page that has it."""
         page = self.ask(form_on)[1]
-        hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page))
+        found = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page)
+        hidden = {name: html.unescape(value) for name, value in found}
         data = urllib.parse.urlencode({**hidden, **fields}).encode()
         return self.ask(path, data)
