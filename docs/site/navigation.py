@@ -34,6 +34,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "docs/admin",
         "docs/security",
         "docs/console",
+        "docs/console-design",
         "docs/metrics",
         "docs/deploy/",
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -93,12 +94,12 @@ def graph(
     width: int = 640,
     height: int = 160,
 ) -> Markup:
-    """A line over time as SVG, with its first and last moment and its largest value. It is broken
-    where two points have one of the ``gaps`` between them, from and to a time."""
+    """A line over time as SVG, between an axis of values from 0 and one of time. It is broken where
+    two points have one of the ``gaps`` between them, from and to a time."""
     if len(points) < 2:
         return Markup('<p class="quiet">The graph begins after the second measurement.</p>')
     first, last = points[0].time_ms, points[-1].time_ms
-    top = max(point.value for point in points) or 1.0
+    top = _round_up(max(point.value for point in points))
     span = max(last - first, 1)
     lines = Markup("").join(
         Markup('<polyline points="{}"/>').format(
@@ -111,18 +112,37 @@ def graph(
         for piece in _pieces(points, gaps)
     )
     return Markup(
-        '<figure class="graph"><svg viewBox="0 -4 {w} {h}" role="img" aria-label="{label}"'
-        ' preserveAspectRatio="none">{lines}</svg>'
-        "<figcaption>{label}: 0 to {top}, from {first} to {last}</figcaption></figure>"
+        '<figure class="graph"><figcaption>{label}</figcaption>'
+        '<div class="values"><span>{top}</span><span>{half}</span><span>0</span></div>'
+        '<svg viewBox="0 0 {w} {h}" role="img" aria-label="{label}: 0 to {top}, from {first} to'
+        ' {last}" preserveAspectRatio="none"><path d="M0 0H{w}M0 {middle}H{w}M0 {h}H{w}"/>{lines}'
+        '</svg><div class="times"><span>{first}</span><span>{between}</span><span>{last}</span>'
+        "</div></figure>"
     ).format(
         w=width,
-        h=height + 8,
+        h=height,
+        middle=height // 2,
         label=label,
         lines=lines,
-        top=number(top),
+        top=_mark(top),
+        half=_mark(top / 2),
         first=moment(first),
+        between=moment((first + last) // 2),
         last=moment(last),
     )
+
+
+def _round_up(value: float) -> float:
+    """1, 2, 4 or 6 with zeros: the end of an axis, whose middle is as round."""
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in (1, 2, 4, 6, 10) if value <= step * power * (1 + 1e-9))
+
+
+def _mark(value: float) -> str:
+    """A number of an axis: 0.05, 2.5, 4,000."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.3g}"
 
 
 def _pieces(points: Sequence[Point], gaps: Sequence[tuple[int, int]]) -> list[list[Point]]:

@@ -260,7 +260,12 @@ class Visit(NamedTuple):
     def _place(self) -> str:
         """The entry of the menu that the page belongs to."""
         path = self.request.path
-        return _ACCESS[0][0] if path.startswith(_ACCESS_PATHS) else path
+        if path.startswith(_ACCESS_PATHS):
+            return _ACCESS[0][0]
+        first = "/" + path.split("/")[1]
+        return {"/group": "/groups", "/create": "/topics", "/zookeeper": "/zookeeper/"}.get(
+            first, first
+        )
 
     def _told(self) -> str:
         """The text of ``done``; nothing that somebody else put into a link."""

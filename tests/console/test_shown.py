@@ -51,6 +51,26 @@ def test_a_graph_is_drawn_from_two_points_on() -> None:
     assert "<b>" not in drawn
 
 
+@pytest.mark.parametrize(
+    ("largest", "axis"),
+    [
+        (0, ("1", "0.5")),
+        (0.03, ("0.04", "0.02")),
+        (1, ("1", "0.5")),
+        (7, ("10", "5")),
+        (56, ("60", "30")),
+        (1001, ("2,000", "1,000")),
+        (123_456, ("200,000", "100,000")),
+    ],
+)
+def test_the_axis_of_values_ends_at_a_round_number(largest: float, axis: tuple[str, str]) -> None:
+    drawn = shown.graph([Point(0, 0), Point(60_000, largest)], "x")
+    top, half = axis
+    assert f"<span>{top}</span><span>{half}</span><span>0</span>" in drawn
+    times = "".join(f"<span>1970-01-01 00:{at} UTC</span>" for at in ("00:00", "00:30", "01:00"))
+    assert f'<div class="times">{times}</div>' in drawn
+
+
 def test_the_time_of_a_moment() -> None:
     assert shown.time_of(shown.moment(1400000000000)) == 1400000000000
     assert shown.time_of("-") is None

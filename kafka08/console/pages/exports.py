@@ -32,6 +32,12 @@ def downloaded(messages: Sequence[AnyMessage], tp: TopicPartition, form: str) ->
     return response
 
 
+def record(message: AnyMessage, tp: TopicPartition) -> Response:
+    """One message as an object of JSON, such as ``_json`` lists."""
+    text = json.dumps(_fields(message, tp), ensure_ascii=False, indent=1)
+    return Response(text, mimetype="application/json")
+
+
 def _fields(message: AnyMessage, tp: TopicPartition) -> dict[str, object]:
     """Bytes that are not UTF-8 have a name that ends with ``_base64``."""
     found: dict[str, object] = {

@@ -14,7 +14,7 @@ from kafka08.console.browser import Look, headers_of
 from kafka08.console.decoders import DECODERS, Decoded, shown
 from kafka08.console.forms import time_ms, whole
 from kafka08.console.pages.cluster import topic_of
-from kafka08.console.pages.exports import FORMS, downloaded
+from kafka08.console.pages.exports import FORMS, downloaded, record
 from kafka08.console.site import Visit
 from kafka08.groups import reset
 from kafka08.message.compression import NAMES
@@ -172,11 +172,13 @@ def row_of(message: AnyMessage, tp: TopicPartition, decoder: str) -> Row:
 
 
 def raw(visit: Visit, name: str) -> Response:
-    """The exact bytes of a key or value, as a file."""
+    """The exact bytes of a key or value, as a file; with ``part=record`` the message as JSON."""
     tp, _ = partition_of(visit, name)
     offset = whole(visit.request.args.get("offset", ""), "offset")
     message = visit.site.browser.one(tp, offset)
     part = visit.request.args.get("part", "value")
+    if part == "record" and message is not None:
+        return record(message, tp)
     data = None if message is None else message.key if part == "key" else message.value
     if data is None:
         raise NotFound(f"There is nothing at offset {offset}.")

@@ -1,5 +1,68 @@
-// Looks at a page again without loading it again, so that the place and the focus stay.
+// What pages have with JavaScript alone: buttons that copy, and a look at the page again that keeps
+// the place and the focus.
 "use strict";
+
+// A button beside each element with data-copy, which names what it copies: the text of the element,
+// the address of a link, or with data-fetch what the link gives.
+const addCopies = (function () {
+  const line = document.createElement("p");
+  line.id = "copied";
+  line.setAttribute("role", "status");
+  document.body.append(line);
+  let timer;
+
+  function say(text) {
+    clearTimeout(timer);
+    line.textContent = text;
+    timer = setTimeout(() => { line.textContent = ""; }, 4000);
+  }
+
+  async function textOf(element) {
+    if (element.dataset.fetch === undefined) return element.matches("a") ? element.href : element.textContent;
+    const answer = await fetch(element.href, { credentials: "same-origin" });
+    if (!answer.ok) throw new Error("the console answered with code " + answer.status);
+    return answer.text();
+  }
+
+  // Browsers have no clipboard for pages without TLS, but for those of this machine.
+  async function put(text, button) {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    const field = document.createElement("textarea");
+    field.value = text;
+    field.className = "aside";
+    document.body.append(field);
+    field.select();
+    const done = document.execCommand("copy");
+    field.remove();
+    button.focus({ preventScroll: true });
+    if (!done) throw new Error("the browser does not allow it");
+  }
+
+  async function copy(element, button) {
+    try {
+      await put(await textOf(element), button);
+      say("Copied " + element.dataset.copy + ".");
+    } catch (error) {
+      say("Not copied: " + error.message + ". Select the text instead.");
+    }
+  }
+
+  return function (part) {
+    for (const element of part.querySelectorAll("[data-copy]")) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "copy";
+      button.title = "Copy " + element.dataset.copy;
+      button.setAttribute("aria-label", button.title);
+      button.addEventListener("click", () => copy(element, button));
+      const payload = element.closest(".payload");
+      if (payload) payload.querySelector(".meta").append(button);
+      else element.after(button);
+    }
+  };
+})();
+addCopies(document);
+
 (function () {
   const main = document.getElementById("main");
   const pause = Number(main && main.dataset.refresh) * 1000;
@@ -39,11 +102,13 @@
   // What is open stays open, and the link or the opened text that has the focus keeps it.
   function replaceKeepingFocus(part, next) {
     const active = part.contains(document.activeElement) ? document.activeElement : null;
-    const target = active && active.getAttribute("href");
+    const attribute = active && active.matches(".copy") ? "aria-label" : "href";
+    const target = active && active.getAttribute(attribute);
     const text = active && active.closest("details");
     const place = text && placeOf(text), tag = active && active.tagName;
     const open = new Set([...part.querySelectorAll("details[open]")].map(placeOf));
     part.replaceChildren(...next.childNodes);
+    addCopies(part);
     for (const each of part.querySelectorAll("details")) {
       const found = placeOf(each);
       each.open = open.has(found);
@@ -51,8 +116,8 @@
       if (again) again.focus({ preventScroll: true });
     }
     if (!target) return;
-    for (const link of part.querySelectorAll("a")) {
-      if (link.getAttribute("href") === target) {
+    for (const link of part.querySelectorAll("a, .copy")) {
+      if (link.getAttribute(attribute) === target) {
         link.focus({ preventScroll: true });
         return;
       }

@@ -20,6 +20,8 @@ from tests.console.scene import BROKERS, ConsoleScene, text_of
 from tests.fakes.transactions import Begun
 from zk import znodes
 
+TOPIC = r'<td class="long"><a href="/topics/(\w+)">'
+
 
 def test_the_overview_of_a_good_cluster() -> None:
     scene = ConsoleScene()
@@ -162,7 +164,7 @@ def test_sizes_on_disk() -> None:
     exact = '<span title="5,368,709,120 bytes">5.0 GiB</span>'
     topics = scene.get("/topics?sort=-size_bytes").text
     assert exact in topics
-    assert re.findall(r'<td><a href="/topics/(\w)">', topics) == ["b", "a", "c"]
+    assert re.findall(TOPIC, topics) == ["b", "a", "c"]
     assert '<span title="5,368,710,656 bytes">5.0 GiB</span>' in scene.get("/brokers").text
     page = scene.page("/topics/a")
     assert "On disk, all replicas 1.5 KiB Largest replica 1.5 KiB" in page
@@ -329,13 +331,9 @@ def test_bytes_in_and_out_of_topics() -> None:
     scene = scene_with_bytes()
     page = scene.page("/topics")
     assert "2.0 KiB/s 512 B/s" in page and "0 B/s 0 B/s" in page and "not known not known" in page
-    order = re.findall(
-        r'<td><a href="/topics/(\w+)">', scene.get("/topics?sort=-bytes_in_per_second").text
-    )
+    order = re.findall(TOPIC, scene.get("/topics?sort=-bytes_in_per_second").text)
     assert order == ["t", "quiet", "u"]
-    order = re.findall(
-        r'<td><a href="/topics/(\w+)">', scene.get("/topics?sort=bytes_out_per_second").text
-    )
+    order = re.findall(TOPIC, scene.get("/topics?sort=bytes_out_per_second").text)
     assert order == ["u", "quiet", "t"]
     page = scene.page("/topics/t")
     assert "Bytes in, from producers 2.0 KiB/s Bytes out, to consumers 512 B/s" in page

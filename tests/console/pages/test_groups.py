@@ -80,7 +80,7 @@ def test_the_graph_grows_with_the_lag() -> None:
         scene.look()
     page = scene.get("/group?name=g").text
     assert '<polyline points="0.0,' in page
-    assert "Lag of g: 0 to 56" in page
+    assert "Lag of g: 0 to 60" in page
 
 
 def first_unread(scene: ConsoleScene) -> tuple[str, str]:

@@ -83,8 +83,8 @@ def test_empty_and_null_values_and_keys() -> None:
     scene.cluster.append("t", 0, b"", key=b"k")
     scene.cluster.append("t", 0, None, key=b"")  # type: ignore[arg-type]
     page = scene.page(MESSAGES)
-    assert "1 - none empty null" in page
-    assert re.search(r"0 - none k 1 bytes raw empty", page)
+    assert "1 JSON - none empty null" in page
+    assert re.search(r"0 JSON - none k 1 bytes raw empty", page)
 
 
 @pytest.mark.scenario("ops-48")
@@ -96,6 +96,28 @@ def test_a_codec_is_named() -> None:
     assert "gzip" in page
     assert "snappy" in page
     assert offsets(scene.get(f"{MESSAGES}?from=offset&at=1").text) == [1, 2]
+
+
+def test_one_message_as_json() -> None:
+    scene = scene_with(b"first", b"\xff")
+    answer = scene.get("/topics/t/raw?partition=0&offset=0&part=record")
+    assert answer.mimetype == "application/json"
+    assert answer.json["offset"] == 0
+    assert answer.json["value"] == "first"
+    answer = scene.get("/topics/t/raw?partition=0&offset=1&part=record")
+    assert answer.json["value_base64"] == "/w=="
+    assert scene.get("/topics/t/raw?partition=0&offset=9&part=record").status_code == 404
+
+
+def test_what_can_be_copied_says_what_it_is() -> None:
+    """The script makes a button of each; without it there is the text, and the links."""
+    page = scene_with(b"short", b"x" * 100_000).get(MESSAGES).text
+    named = re.findall(r'data-copy="([^"]*)"', page)
+    for text in ("a link to offset 0", "offset 0 as JSON", "the value of offset 0"):
+        assert text in named
+    assert "what is shown of the value of offset 1" in named
+    assert '<a href="/topics/t/raw?partition=0&amp;offset=0&amp;part=record"' in page
+    assert "<button" not in page.partition('id="messages"')[2]
 
 
 @pytest.mark.scenario("ops-48")
@@ -207,8 +229,8 @@ def test_a_page_is_downloaded() -> None:
 
 def test_a_long_value_opens_and_a_keyboard_reaches_it() -> None:
     page = scene_with(b'{"a": [1, 2]}', b"short").get(MESSAGES).text
-    assert '<details><summary>{ &#34;a&#34;: [ 1, 2 ] }</summary><pre tabindex="0">' in page
-    assert "<code>short</code>" in page
+    assert '<details><summary>{ &#34;a&#34;: [ 1, 2 ] }</summary><pre tabindex="0" ' in page
+    assert ">short</code>" in page
 
 
 def test_an_offset_that_the_log_has_no_more() -> None:

@@ -19,7 +19,7 @@ def scene_with_topics() -> ConsoleScene:
 
 
 def names(page: str) -> list[str]:
-    return re.findall(r'<td><a href="/topics/(\w)">', page)
+    return re.findall(r'<td class="long"><a href="/topics/(\w)">', page)
 
 
 @pytest.mark.parametrize(
