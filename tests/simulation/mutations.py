@@ -4,6 +4,8 @@
 after the other until a check fails, and prints the table in docs/faults.md. They take turns: the
 next runs are those of the one with the fewest faults so far. With ``--table FILE`` the rows are
 kept there, and another command goes on with it. The exit status is 1 if one was not found.
+
+Some need a window that clusters reach too seldom. A unit test finds these.
 """
 
 from __future__ import annotations
@@ -42,12 +44,13 @@ ROOT = Path(__file__).parents[2]
 
 class Mutation(NamedTuple):
     """In ``module`` the text ``old``, which it has once, becomes ``new``. Without an ``aim`` its
-    runs are as the seeds draw them."""
+    runs are as the seeds draw them. ``test``: the unit test that finds it."""
 
     module: str
     old: str
     new: str
     aim: Aim | None = None
+    test: str = ""
 
     @property
     def path(self) -> Path:
@@ -216,6 +219,7 @@ MUTATIONS = {
         "        if self._cut:  # before anything is appended behind a cut\n",
         "        if False:\n",
         CUTS,
+        test="tests/server/replication/test_truncation.py::test_a_cut_is_on_disk_before_anything_is_appended_behind_it",
     ),
     # Elections
     "elect-from-outside-the-isr": Mutation(
@@ -400,12 +404,14 @@ MUTATIONS = {
         "            if batch.coordinator_epoch < known.coordinator_epoch and",
         "            if batch.coordinator_epoch < NONE and",
         LATE_MARKERS,
+        test="tests/log/test_transactions.py::test_markers_are_fenced",
     ),
     "late-batch-begins-a-transaction": Mutation(
         "kafka08.server.transactions.verification",
         "        if self._config.transaction_partition_verification_enable:\n",
         "        if not self._config.transaction_partition_verification_enable:\n",
         LATE_BATCHES,
+        test="tests/server/transactions/test_verification.py::test_a_write_without_its_partition_is_refused",
     ),
     "serve-beyond-the-last-stable-offset": Mutation(
         _PARTITION,
@@ -442,6 +448,7 @@ MUTATIONS = {
         "        if self.transactional_end > end:\n",
         "        if end < 0:\n",
         SPLIT_TRANSACTIONS,
+        test="tests/log/test_transactions.py::test_a_truncation",
     ),
     "snapshot-without-open-transactions": Mutation(
         _PRODUCER_STATE,
@@ -460,12 +467,15 @@ MUTATIONS = {
         "            if found.keeps_tombstones:\n",
         "            if found.keeps_tombstones is None:\n",
         AWAY,
+        test="tests/log/cleaning/test_compaction.py"
+        "::TestTombstones::test_they_stay_while_a_replica_may_not_have_them",
     ),
     "a-marker-is-a-gap-for-followers": Mutation(
         "kafka08.log.recovery.divergence",
         "        if magic_of(data) == BATCH and header_of(data).is_control:\n",
         "        if magic_of(data) < 0:\n",
         COMPACTED_TAILS,
+        test="tests/log/recovery/test_divergence.py::test_a_marker_is_no_gap",
     ),
     "compaction-keeps-what-was-aborted": Mutation(
         "kafka08.log.cleaning.compaction",
@@ -491,6 +501,7 @@ MUTATIONS = {
         "        if number in self._topic.loading:\n            # The load",
         "        if number < 0:\n            # The load",
         SLOW_LOADS,
+        test="tests/server/groups/test_pending_offsets.py::test_a_marker_that_comes_while_its_offsets_are_loaded",
     ),
     "pending-offsets-are-lost-at-a-takeover": Mutation(
         _OFFSETS,
@@ -545,6 +556,24 @@ def plant(mutation: Mutation) -> None:
     sys.meta_path.insert(0, Finder(mutation))
 
 
+def outcome_of_test(name: str) -> int:
+    """The exit status of pytest for the ``test`` of a mutation that is planted: 1 if the test finds
+    it."""
+    environment = {**os.environ, "KAFKA08_INTERPRETED": "1"}
+    command = [sys.executable, "-c", _TEST, name, str(ROOT / MUTATIONS[name].test)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False)
+    return done.returncode
+
+
+_TEST = """
+import sys
+from tests.simulation.mutations import MUTATIONS, plant
+plant(MUTATIONS[sys.argv[1]])
+import pytest
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", sys.argv[2]]))
+"""
+
+
 # Searching
 
 
@@ -597,7 +626,7 @@ def _spent_minutes() -> float:
 
 def main(argv: list[str]) -> int:
     options = _parser().parse_args(argv)
-    names = options.names or list(MUTATIONS)
+    names = options.names or [name for name, each in MUTATIONS.items() if not each.test]
     unknown = [name for name in names if name not in MUTATIONS]
     if unknown:
         raise SystemExit(f"unknown: {', '.join(unknown)}")
@@ -621,7 +650,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tests.simulation.mutations", description=__doc__
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="all without one")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="all that clusters find")
     parser.add_argument("--faults", type=int, default=2000, help="give a mutation up after these")
     parser.add_argument("--seed", type=int, default=1, help="of the first run")
     parser.add_argument("--runs", type=int, default=4, help="of one before it is another's turn")

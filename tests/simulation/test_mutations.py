@@ -11,7 +11,14 @@ import pytest
 
 from tests.simulation import mutations
 from tests.simulation.mutation_table import Row
-from tests.simulation.mutations import MUTATIONS, Finder, Mutation, main, plant
+from tests.simulation.mutations import (
+    MUTATIONS,
+    Finder,
+    Mutation,
+    main,
+    outcome_of_test,
+    plant,
+)
 
 ELECTION = MUTATIONS["epoch-not-raised-at-an-election"]
 
@@ -21,6 +28,11 @@ def test_a_mutation_changes_one_place(name: str) -> None:
     mutation = MUTATIONS[name]
     assert mutation.old != mutation.new
     compile(mutation.text, str(mutation.path), "exec")
+
+
+@pytest.mark.parametrize("name", [name for name, each in MUTATIONS.items() if each.test])
+def test_a_unit_test_finds_what_clusters_seldom_reach(name: str) -> None:
+    assert outcome_of_test(name) == 1
 
 
 def test_a_text_that_is_not_there_once_is_refused() -> None:
