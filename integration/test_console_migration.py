@@ -20,11 +20,9 @@ from integration.wire import wait_until
 class Place:
     def __init__(self, zookeeper: ZooKeeper, directory: Path) -> None:
         connect = f"{zookeeper.connect}/console-migration"
-        port = free_port()
-        props = {"http.port": port, "offsets.topic.num.partitions": 1}
+        props = {"http.port": free_port(), "offsets.topic.num.partitions": 1}
         self.broker = Broker("ours", directory / "broker", connect, props=props).start()
-        settings = {"console.brokers.http": f"127.0.0.1:{port}"}
-        self.console = Console(connect, directory / "console", **settings).begin()
+        self.console = Console(connect, directory / "console").begin()
 
     def data(self) -> Any:
         return json.loads(self.console.ask("/migration", Accept="application/json")[1])

@@ -56,18 +56,12 @@ class ConsoleConfig(SslSettings, ZooKeeperSecurity):
         "console.refresh.ms", 5000, low=100, doc="time between two reads of the cluster"
     )
     lag_interval_ms: int = dotted(10000, low=100, doc="time between two collections of lag")
-    broker_metrics: tuple[str, ...] = setting(
-        "console.broker.metrics",
+    broker_http: tuple[str, ...] = setting(
+        "console.broker.http",
         (),
         LIST,
-        doc="id=host:port,...: where brokers serve their metrics, if not where their http.host and "
-        "http.port say",
-    )
-    brokers_http: tuple[str, ...] = setting(
-        "console.brokers.http",
-        (),
-        LIST,
-        doc="host:port of each broker's http.port: who speaks which versions is asked there",
+        doc="id=host:port,...: where brokers serve their metrics and /clients, if not where their "
+        "http.host and http.port say",
     )
     request_timeout_ms: int = dotted(4000, low=1, doc="longest wait for a broker's answer")
     browse_max_bytes: int = setting(
@@ -84,26 +78,22 @@ class ConsoleConfig(SslSettings, ZooKeeperSecurity):
         "console.browse.concurrent", 8, low=1, doc="reads and tails at the same time"
     )
 
-    def metrics_endpoints(self) -> dict[int, Endpoint]:
-        """``console.broker.metrics`` by broker. Raises ConfigError."""
+    def http_endpoints(self) -> dict[int, Endpoint]:
+        """``console.broker.http`` by broker. Raises ConfigError."""
         found = {}
-        for word in self.broker_metrics:
+        for word in self.broker_http:
             id_, _, address = word.partition("=")
             try:
                 [endpoint] = parse_broker_list([address.strip()])
             except ConfigError:
                 endpoint = ("", 0)
             if not id_.strip().isdecimal() or not 0 < endpoint[1] < 65536:
-                raise ConfigError(f"console.broker.metrics: {word} is not id=host:port.")
+                raise ConfigError(f"console.broker.http: {word} is not id=host:port.")
             found[int(id_)] = endpoint
         return found
 
     def check(self) -> None:
-        self.metrics_endpoints()
-        for each in self.brokers_http:
-            host, _, port = each.rpartition(":")
-            if not host or not port.isascii() or not port.isdecimal() or int(port) > 65535:
-                raise ConfigError(f"console.brokers.http: {each!r} is not host:port.")
+        self.http_endpoints()
         if self.read_only or is_loopback(self.http_host):
             return
         if not self.users_file:

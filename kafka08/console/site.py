@@ -16,6 +16,7 @@ from werkzeug.wrappers import Request, Response
 
 from kafka08.console import shown
 from kafka08.console.audit import Audit
+from kafka08.console.brokers.http_pages import BrokerPages
 from kafka08.console.brokers.traffic import TrafficMeter
 from kafka08.console.browser import Browser
 from kafka08.console.cluster_state import StateReader
@@ -23,7 +24,6 @@ from kafka08.console.config import ConsoleConfig
 from kafka08.console.forms import Problem
 from kafka08.console.groups import ConsoleGroups
 from kafka08.console.history import History
-from kafka08.console.migration.reports import FetchPage, fetch_page
 from kafka08.console.observer import Observer, Past
 from kafka08.console.pages.data import encoded
 from kafka08.console.timeline.audit_file import read_back
@@ -105,7 +105,6 @@ class Site:
         groups: GroupAdmin,
         runtime: Runtime,
         channel: Connect = Channel,
-        fetch_page: FetchPage = fetch_page,
         *,
         name: str = "",
     ) -> None:
@@ -115,7 +114,7 @@ class Site:
         self.zk = zk
         self.clock = clock
         self.runtime = runtime
-        self.fetch_page = fetch_page
+        self.broker_pages = BrokerPages(groups.cluster, config, runtime)
         self.transactions = TransactionAdmin(groups.cluster, clock)
         self.observer = Observer(
             StateReader(zk, groups.cluster, clock),
@@ -124,7 +123,7 @@ class Site:
             Past(History(config.history_path, clock.millis()), _timeline(config, name)),
             config,
             groups.cluster,
-            TrafficMeter(groups.cluster, config, runtime),
+            TrafficMeter(self.broker_pages, runtime),
             runtime,
         )
         self.groups = ConsoleGroups(groups, zk)

@@ -13,8 +13,8 @@ from kafka08.console.config import ConsoleConfig
 from kafka08.console.site import Site
 from kafka08.groups.admin import GroupAdmin
 from kafka08.security.users import User, Users, line_for
-from tests.fakes.bean_pages import BeanPages, Counts, beans
 from tests.fakes.cluster import FakeCluster
+from tests.fakes.http_pages import Counts, ServedPages, beans
 from tests.fakes.runtime import FakeRuntime
 from tests.fakes.zookeeper import FakeZooKeeper, Session
 from zk import znodes
@@ -42,22 +42,14 @@ class ConsoleScene:
         self.config = ConsoleConfig(**values)  # type: ignore[arg-type]
         zk: Any = self.session
         groups = GroupAdmin(zk, runtime=self.runtime, channel=self.cluster.channel)
-        self.clients_pages: dict[str, bytes | OSError] = {}
+        self.pages = ServedPages(self.runtime)
         channel = self.cluster.channel
-        self.site = Site(
-            self.config, zk, groups, self.runtime, channel, self._fetch_page, name=name
-        )
+        self.site = Site(self.config, zk, groups, self.runtime, channel, name=name)
         self.observer = self.site.observer
         lines = [line_for(*each.split(":"), password="secret") for each in (users or {}).values()]
         self.users = Users(lines, "users") if lines else None
         self.console = Console(self.site, self.users, self.runtime.sleep)
         self.client = Client(self.console)
-
-    def _fetch_page(self, address: str, timeout_s: float) -> bytes:
-        found = self.clients_pages[address]
-        if isinstance(found, OSError):
-            raise found
-        return found
 
     def register(self, broker: Broker) -> None:
         registration = BrokerRegistration(
@@ -95,10 +87,9 @@ class ConsoleScene:
     def count_bytes(self, *rounds: Counts) -> None:
         """Broker 1 serves its counts at 127.0.0.1:9404, which is to be configured: rounds of 10 s,
         each with other counts."""
-        pages = BeanPages(self.runtime)
         for counts in rounds:
             self.runtime.clock.advance(10)
-            pages.answers["127.0.0.1", 9404] = beans(counts)
+            self.pages.answers["127.0.0.1", 9404] = beans(counts)
             self.observer.measure()
 
     def get(self, path: str, **options: object) -> TestResponse:

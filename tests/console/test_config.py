@@ -39,30 +39,16 @@ def test_zookeeper_must_be_named() -> None:
         ConsoleConfig.from_properties({})
 
 
-def test_where_brokers_serve_their_metrics() -> None:
-    texts = {**ZK, "console.broker.metrics": "1=b1:9404, 2=[::1]:9405"}
+def test_where_brokers_serve_http() -> None:
+    texts = {**ZK, "console.broker.http": "1=b1:9404, 2=[::1]:9405"}
     config = ConsoleConfig.from_properties(texts)
-    assert config.metrics_endpoints() == {1: ("b1", 9404), 2: ("::1", 9405)}
-    assert ConsoleConfig.from_properties(ZK).metrics_endpoints() == {}
+    assert config.http_endpoints() == {1: ("b1", 9404), 2: ("::1", 9405)}
+    assert ConsoleConfig.from_properties(ZK).http_endpoints() == {}
 
 
 @pytest.mark.parametrize(
     "text", ["b1:9404", "1=b1", "1=", "1", "x=b1:9404", "-1=b1:9404", "1=b1:0", "1=b1:65536"]
 )
-def test_wrong_places_of_metrics_are_named(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"console\.broker\.metrics: .* is not id=host:port"):
-        ConsoleConfig.from_properties({**ZK, "console.broker.metrics": text})
-
-
-@pytest.mark.parametrize("address", ["b1", "b1:", ":9404", "b1:x", "b1:70000", "b1:-1"])
-def test_addresses_of_brokers_have_a_host_and_a_port(address: str) -> None:
-    with pytest.raises(ConfigError, match=r"console\.brokers\.http: .* is not host:port"):
-        ConsoleConfig.from_properties(
-            {"zookeeper.connect": "zk:1", "console.brokers.http": f"b0:1,{address}"}
-        )
-
-
-def test_addresses_of_brokers() -> None:
-    properties = {"zookeeper.connect": "zk:1", "console.brokers.http": "b1:9404, [::1]:9405"}
-    found = ConsoleConfig.from_properties(properties)
-    assert found.brokers_http == ("b1:9404", "[::1]:9405")
+def test_wrong_places_of_brokers_are_named(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"console\.broker\.http: .* is not id=host:port"):
+        ConsoleConfig.from_properties({**ZK, "console.broker.http": text})

@@ -85,7 +85,7 @@ def test_disks_are_read_in_every_third_round_and_of_brokers_that_can_say() -> No
 
 
 def test_bytes_are_read_in_a_loop_of_their_own() -> None:
-    scene = ConsoleScene(broker_metrics=("1=127.0.0.1:9404",), lag_interval_ms=7000)
+    scene = ConsoleScene(broker_http=("1=127.0.0.1:9404",), lag_interval_ms=7000)
     scene.observer.start()
     scene.runtime.step("console-traffic")  # nothing is known of the cluster yet
     assert scene.observer.traffic.reasons == {}

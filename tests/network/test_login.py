@@ -112,6 +112,46 @@ def test_versions_in_version_3(connection: Connection) -> None:
     assert raw("0024 0000 0001 00") in answer
 
 
+VERSIONS_3 = "0012 0003 00000001 0001 63 00 0b 6c696272646b61666b61 04 322e35 00"
+
+
+@pytest.mark.parametrize(
+    ("frame", "software"),
+    [
+        (VERSIONS_0, ("", "")),
+        (VERSIONS_3, ("librdkafka", "2.5")),
+        (
+            "0012 0003 00000001 0001 63 00 c901" + "61" * 200 + "c901" + "62" * 200 + "00",
+            ("a" * 100, "b" * 100),
+        ),
+    ],
+)
+def test_a_client_introduces_itself_when_it_asks_for_versions(
+    connection: Connection, frame: str, software: tuple[str, str]
+) -> None:
+    assert connection.peer.software is None
+    connection.send(frame)
+    assert connection.peer.software == software
+    connection.send(HANDSHAKE_1)
+    connection.send(authenticate(RIGHT))
+    assert (connection.peer.principal, connection.peer.software) == ("User:alice", software)
+
+
+def test_a_client_that_asks_after_the_login_has_introduced_itself_too(
+    connection: Connection,
+) -> None:
+    connection.send(HANDSHAKE_1)
+    connection.send(authenticate(RIGHT))
+    assert connection.peer.software is None
+    connection.send(VERSIONS_3)
+    assert connection.peer.software == ("librdkafka", "2.5")
+
+
+def test_a_version_of_versions_that_is_unknown_introduces_nobody(connection: Connection) -> None:
+    connection.send("0012 0063 00000001 0001 63 00 ffff")
+    assert connection.peer.software is None
+
+
 @pytest.mark.scenario("security-24")
 def test_an_unknown_version_of_versions_may_be_followed_by_a_known_one(
     connection: Connection,

@@ -1,30 +1,21 @@
 """Bytes in and out per second of brokers and topics, from what brokers have counted.
 
-A broker says by its settings ``http.host`` and ``http.port`` where it serves its counts. Those of
-0.8.2.2 have them in JMX alone: theirs are not known.
+Brokers of 0.8.2.2 have their counts in JMX alone: theirs are not known.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from kafka08.client.cluster import ClusterClient, Endpoint
-from kafka08.common import Broker, bare
-from kafka08.console.brokers.byte_counts import ALL_TOPICS, ByteCounts, byte_counts
+from kafka08.console.brokers.byte_counts import ALL_TOPICS, PATH, ByteCounts, byte_counts
+from kafka08.console.brokers.http_pages import BrokerPages
 from kafka08.console.cluster_state import BrokerView, ClusterState, TopicView
-from kafka08.console.config import ConsoleConfig
 from kafka08.errors import KafkaError
-from kafka08.network.hosts import first_address, is_own_address
-from kafka08.network.http import is_loopback
-from kafka08.protocol import admin_schemas as a
 from kafka08.runtime import Runtime, Tasks
 
 logger = logging.getLogger("kafka.console.Traffic")
-
-_HOST, _PORT = "http.host", "http.port"
-_ALL_ADDRESSES = ("", "0.0.0.0", "::")
 
 
 class Rates(NamedTuple):
@@ -67,33 +58,13 @@ class _Sample(NamedTuple):
     counts: ByteCounts
 
 
-class _Found(NamedTuple):
-    """Where a broker that registered at ``since_ms`` serves its counts."""
-
-    since_ms: int | None
-    endpoint: Endpoint
-
-
 class TrafficMeter:
-    """Brokers are asked side by side: one that does not answer holds up nobody. ``resolve`` gives
-    the first address of a host, ``is_here`` whether an address is one of this machine; both as
-    blocking calls. One task at a time."""
+    """Brokers are asked side by side: one that does not answer holds up nobody. One task at a
+    time."""
 
-    def __init__(
-        self,
-        cluster: ClusterClient,
-        config: ConsoleConfig,
-        runtime: Runtime,
-        resolve: Callable[[str], str] | None = None,
-        is_here: Callable[[str], bool] | None = None,
-    ) -> None:
-        self._cluster = cluster
-        self._configured = config.metrics_endpoints()
-        self._timeout = config.request_timeout_ms / 1000
+    def __init__(self, pages: BrokerPages, runtime: Runtime) -> None:
+        self._pages = pages
         self._runtime = runtime
-        self._resolve = resolve or address_of
-        self._is_here = is_here or is_own_address
-        self._found: dict[int, _Found] = {}
         self._before: dict[int, _Sample] = {}
 
     def read(self, state: ClusterState) -> Traffic:
@@ -124,59 +95,12 @@ class TrafficMeter:
         self, broker: BrokerView, samples: dict[int, _Sample], reasons: dict[int, str]
     ) -> None:
         try:
-            endpoint = self._endpoint(broker)
-            counts = byte_counts(self._runtime, endpoint, self._timeout)
-        except (OSError, KafkaError) as error:
-            # A new look at its settings next time.
-            self._found.pop(broker.id, None)
-            reasons[broker.id] = getattr(error, "strerror", None) or str(error)
+            counts = byte_counts(self._pages.read(broker, PATH))
+        except KafkaError as error:
+            reasons[broker.id] = str(error)
             logger.info("Bytes in and out of broker %d are not known: %s", broker.id, error)
         else:
             samples[broker.id] = _Sample(self._runtime.clock.monotonic(), counts)
-
-    def _endpoint(self, broker: BrokerView) -> Endpoint:
-        """Raises OSError and KafkaError, which says why it is not known."""
-        if broker.id in self._configured:
-            return self._configured[broker.id]
-        if broker.is_ours is None:
-            raise KafkaError("its registration cannot be read")
-        if not broker.is_ours:
-            raise KafkaError("brokers of 0.8.2.2 do not serve their metrics over HTTP")
-        found = self._found.get(broker.id)
-        if found is None or found.since_ms != broker.since_ms:
-            node = self._cluster.broker(broker.id)
-            if node is None:
-                raise KafkaError("no broker says where it is")
-            found = self._found[broker.id] = _Found(broker.since_ms, self._told(node))
-        return found.endpoint
-
-    def _told(self, node: Broker) -> Endpoint:
-        """Where the broker serves its counts, by its settings."""
-        asked = a.DescribedResource(a.BROKER_RESOURCE, str(node.id), [_HOST, _PORT])
-        answer = self._cluster.call(node, a.DescribeConfigsRequest([asked]))
-        [resource] = answer.resources
-        if resource.error:
-            raise KafkaError(resource.message or "it does not show its settings to the console")
-        told = {entry.name: entry.value or "" for entry in resource.entries}
-        port = told.get(_PORT, "")
-        if not port.isdecimal() or port == "0":
-            raise KafkaError(f"it serves no metrics over HTTP ({_PORT} is {port or 'not set'})")
-        return self._address(bare(told.get(_HOST, "")), bare(node.host)), int(port)
-
-    def _address(self, host: str, advertised: str) -> str:
-        """``host``: what the broker listens on. Its own machine's loopback is another one on any
-        other machine."""
-        address = self._runtime.blocking(self._resolve, advertised)
-        if host in _ALL_ADDRESSES:
-            return address
-        if is_loopback(host) and not self._runtime.blocking(self._is_here, address):
-            raise KafkaError(f"it serves its metrics to its own machine only ({_HOST} is {host})")
-        return host
-
-
-def address_of(host: str) -> str:
-    """Raises OSError."""
-    return str(first_address(host)[1][0])
 
 
 def _rates(former: _Sample, now: _Sample) -> dict[str, Rates]:

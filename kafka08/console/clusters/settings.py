@@ -24,7 +24,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _OF_PATHS = (".", "..")  # browsers take these out of a path
 _LISTENER = ("http.", "ssl.", "console.users.file", CLUSTERS)
 """Beginnings of the settings of the whole console."""
-_OWN = ("zookeeper.", CLIENT_PREFIX, _HISTORY, "console.broker.metrics", "console.brokers.http")
+_OWN = ("zookeeper.", CLIENT_PREFIX, _HISTORY, "console.broker.http")
 """Beginnings of the settings that are never those of several clusters: a login for one is not sent
 to another. All other settings hold without a prefix for each cluster that has no value of its
 own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -93,9 +93,7 @@ class _Tables(NamedTuple):
 def migration(visit: Visit) -> Response:
     site, state, lags = visit.site, state_of(visit), visit.site.observer.lags
     config = site.config
-    said = reports.read(
-        config.brokers_http, site.fetch_page, site.runtime, config.request_timeout_ms / 1000
-    )
+    said = reports.read(state.live, site.broker_pages, site.runtime)
     live = {each.id for each in state.live}
     groups = lags.groups if lags else {}
     found = findings(state.topics, live, groups, old_groups.read(site.zk), said)
@@ -105,7 +103,6 @@ def migration(visit: Visit) -> Response:
     every_step = steps(state.brokers, said.brokers, found)
     data = {
         "sentences": sentences,
-        "is_asked": bool(config.brokers_http),
         "is_complete": bool(said.brokers) and found.is_complete,
         "listening_since": iso(found.since_ms),
         "silent_brokers": found.silent,
@@ -119,7 +116,6 @@ def migration(visit: Visit) -> Response:
     return visit.answer(
         "migration.html",
         data,
-        asked=config.brokers_http,
         found=found,
         generations=GENERATIONS,
         is_young=is_young,
@@ -129,6 +125,7 @@ def migration(visit: Visit) -> Response:
         name=_name(visit),
         refresh=max(config.lag_interval_ms // 1000, 1),
         said=said,
+        silent=_by_reason(said.errors),
         sentences=sentences,
         show=visit.request.args.get("show", ""),
         sorts={
@@ -140,6 +137,14 @@ def migration(visit: Visit) -> Response:
         steps=every_step,
         tables=tables,
     )
+
+
+def _by_reason(errors: Mapping[int, str]) -> dict[str, list[int]]:
+    """The brokers that have not said it for the same reason."""
+    found: dict[str, list[int]] = {}
+    for broker, reason in errors.items():
+        found.setdefault(reason, []).append(broker)
+    return found
 
 
 def _name(visit: Visit) -> str:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from kafka08.runtime import Runtime
+from kafka08.console.brokers.http_pages import BrokerPages
+from kafka08.console.cluster_state import BrokerView
+from kafka08.errors import KafkaError
+from kafka08.runtime import Runtime, Tasks
 
 PRODUCE, FETCH, OFFSET_COMMIT, JOIN_GROUP = "Produce", "Fetch", "OffsetCommit", "JoinGroup"
-_MOST_BYTES: Final = 16 << 20
-_REASONS: Final = {
-    404: "it has no page /clients: its release is older than this console's",
-    421: "it does not take this name: add it to its http.allowed.hosts",
-}
+PATH: Final = "/clients"
 
 
 class KnownClient(NamedTuple):
@@ -55,56 +52,31 @@ class BrokerReport(NamedTuple):
 
 
 class Reports(NamedTuple):
-    """``brokers`` by id. ``errors``: by address, of those that did not answer."""
+    """Both by broker. ``errors``: why it did not say who speaks to it."""
 
     brokers: Mapping[int, BrokerReport] = {}
-    errors: Mapping[str, str] = {}
+    errors: Mapping[int, str] = {}
 
 
-FetchPage = Callable[[str, float], bytes]
-"""The body of ``/clients`` at an address, within so many seconds. Raises OSError."""
-
-
-def read(addresses: Iterable[str], fetch: FetchPage, runtime: Runtime, timeout_s: float) -> Reports:
+def read(brokers: Iterable[BrokerView], pages: BrokerPages, runtime: Runtime) -> Reports:
     """All are asked at the same time."""
-    brokers: dict[int, BrokerReport] = {}
-    errors: dict[str, str] = {}
+    found: dict[int, BrokerReport] = {}
+    errors: dict[int, str] = {}
 
-    def ask(address: str) -> None:
+    def ask(broker: BrokerView) -> None:
         try:
-            found = decode(runtime.blocking(fetch, address, timeout_s))
-            brokers[found.broker_id] = found
-        except (OSError, ValueError) as error:
-            errors[address] = str(error)
+            report = decode(pages.read(broker, PATH))
+            if report.broker_id != broker.id:
+                raise KafkaError(f"the page at its address is of broker {report.broker_id}")
+            found[broker.id] = report
+        except (KafkaError, ValueError) as error:
+            errors[broker.id] = str(error)
 
-    every = dict.fromkeys(addresses)
-    tasks = [runtime.spawn(f"clients of {each}", partial(ask, each)) for each in every]
-    for task in tasks:
-        task.join()
-    order = list(every)
-    return Reports(
-        dict(sorted(brokers.items())),
-        {each: errors[each] for each in order if each in errors},
-    )
-
-
-def fetch_page(address: str, timeout_s: float) -> bytes:
-    """Blocks. ``address``: host:port."""
-    connection = http.client.HTTPConnection(address, timeout=timeout_s)
-    try:
-        connection.request("GET", "/clients")
-        answer = connection.getresponse()
-        if answer.status != http.client.OK:
-            text = _REASONS.get(answer.status, f"it answered {answer.status} {answer.reason}")
-            raise ConnectionError(text)
-        body = answer.read(_MOST_BYTES + 1)
-    except http.client.HTTPException as error:
-        raise ConnectionError(f"it does not answer in HTTP: {error!r}") from None
-    finally:
-        connection.close()
-    if len(body) > _MOST_BYTES:
-        raise ConnectionError(f"its answer is longer than {_MOST_BYTES} bytes")
-    return body
+    tasks = Tasks(runtime)
+    for broker in brokers:
+        tasks.begin(f"console-clients-{broker.id}", ask, broker)
+    tasks.join()
+    return Reports(dict(sorted(found.items())), dict(sorted(errors.items())))
 
 
 def decode(body: bytes) -> BrokerReport:

@@ -7,26 +7,34 @@ from typing import Any
 
 import pytest
 
+from kafka08.common import Broker
 from kafka08.console.migration.reports import BrokerReport, KnownClient, Use
 from tests.console.migration.uses import NEW, OLD, fetch, page, produce, report
 from tests.console.scene import ConsoleScene
+from tests.fakes.http_pages import answer
 from zk import znodes
 from zk.znodes import ConsumerRegistration
 
-ADDRESS = "b1:9404"
+PLACE = ("b1", 9404)
+FOUND_AT = ("1=b1:9404",)
 DAY_S = 86_400
 
 
 def scene_with(*uses: Use, age_s: int = DAY_S, **others: object) -> ConsoleScene:
     """Broker 1 alone, which has said what it heard; topics orders and views."""
-    scene = ConsoleScene(brokers_http=(ADDRESS,))
+    scene = ConsoleScene(broker_http=FOUND_AT)
     del scene.server.nodes["/brokers/ids/2"]
     for topic in ("orders", "views"):
         scene.topic(topic, [1])
     since_ms = scene.runtime.clock.millis() - age_s * 1000
-    scene.clients_pages[ADDRESS] = page(report(*uses)._replace(**{"since_ms": since_ms, **others}))
+    say(scene, report(*uses)._replace(**{"since_ms": since_ms, **others}))
     scene.look()
     return scene
+
+
+def say(scene: ConsoleScene, found: BrokerReport) -> None:
+    """The page of broker 1."""
+    scene.pages.answers[PLACE] = answer(page(found))
 
 
 def register(scene: ConsoleScene, group: str) -> None:
@@ -66,10 +74,10 @@ def test_no_client_of_0_8_is_left() -> None:
     assert "No group was seen. A consumer appears here once it commits or registers." in text
 
 
-def test_without_the_setting_zookeeper_says_what_it_can() -> None:
+def test_without_the_brokers_zookeeper_says_what_it_can() -> None:
     scene = ConsoleScene()
+    scene.cluster.down = {9091}
     scene.topic("orders", [1])
-    scene.produce("orders", b"m")
     scene.commit("stores", "orders", 0)
     register(scene, "stores")
     register(scene, "silent")
@@ -77,23 +85,50 @@ def test_without_the_setting_zookeeper_says_what_it_can() -> None:
     text = scene.page("/migration")
     assert "2 of 2 groups are still in ZooKeeper." in text
     assert "still written by" not in text
-    assert "Set http.port and http.host of the brokers, and console.brokers.http" in text
+    assert "Not heard from broker 1 : port 9091." in text
+    assert "Not heard from broker 2 : it serves nothing over HTTP if it is of 0.8.2.2;" in text
+    assert "Set http.port and http.host of the brokers, or console.broker.http" in text
     assert "stores zookeeper 1 orders not seen 1 member of 0.8 on web1, with offsets" in text
     assert "Broker 2 is of 0.8.2.2, or has api.versions.enable=false" in text
     assert "No broker has said who uses them." in text
-    assert data(scene)["is_asked"] is False
+    assert data(scene)["silent_brokers"] == [1, 2]
 
 
-@pytest.mark.parametrize("error", ["refused", "its answer is not a page of clients"])
-def test_a_broker_that_does_not_say_it(error: str) -> None:
+@pytest.mark.parametrize(
+    ("found", "error"),
+    [
+        (ConnectionRefusedError("refused"), "refused"),
+        (answer(b"x"), "its answer is not a page of clients"),
+        (answer(page(report(broker_id=7))), "the page at its address is of broker 7"),
+    ],
+)
+def test_a_broker_that_does_not_say_it(found: bytes | OSError, error: str) -> None:
     scene = scene_with()
-    scene.clients_pages[ADDRESS] = OSError(error) if error == "refused" else b"x"
+    scene.pages.answers[PLACE] = found
     text = scene.page("/migration")
-    assert f"{ADDRESS} did not say who speaks to it: {error}." in text
-    assert "Not heard from: 1 ." in text
+    assert f"Not heard from broker 1 : {error}." in text
+    assert "writes and reads topics is not known" in text
     assert "Not known without the brokers." in text
     assert "No broker has said who speaks to it." in text
-    assert data(scene)["broker_errors"] == {ADDRESS: error}
+    assert data(scene)["broker_errors"] == {"1": error}
+
+
+def test_brokers_that_are_silent_for_the_same_reason_share_a_line() -> None:
+    scene = scene_with()
+    for id_ in (2, 3):
+        broker = Broker(id_, f"b{id_}", 9090 + id_)
+        scene.register(broker)
+    scene.look()
+    text = scene.page("/migration")
+    assert "Not heard from brokers 2 , 3 : it serves nothing over HTTP" in text
+    assert "Clients that only these brokers saw are missing." in text
+    assert "writes and reads topics is not known" not in text
+
+
+def test_programs_of_this_project_are_not_told_apart() -> None:
+    assert "Programs of kafka08 that do not set api.versions.request=true count as clients" in (
+        scene_with().page("/migration")
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,8 +205,8 @@ def test_as_json() -> None:
 
 
 def test_no_topic_yet() -> None:
-    scene = ConsoleScene(brokers_http=(ADDRESS,))
-    scene.clients_pages[ADDRESS] = page(report())
+    scene = ConsoleScene(broker_http=FOUND_AT)
+    say(scene, report())
     scene.look()
     assert "There is no topic yet." in scene.page("/migration")
 
@@ -181,7 +216,7 @@ def test_what_clients_call_themselves_is_text() -> None:
     client = KnownClient(script, script, script, False, script)
     found: BrokerReport = report(produce(client, 0, "orders"))
     scene = scene_with()
-    scene.clients_pages[ADDRESS] = page(found)
+    say(scene, found)
     text = scene.get("/migration").text
     assert script not in text
     assert "&lt;script&gt;" in text

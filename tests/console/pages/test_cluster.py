@@ -301,7 +301,7 @@ def test_without_any_broker_leaders_are_unknown() -> None:
 
 def scene_with_bytes() -> ConsoleScene:
     """Broker 1 leads t and quiet; broker 2 is of 0.8.2.2 and leads u."""
-    scene = ConsoleScene(broker_metrics=("1=127.0.0.1:9404",))
+    scene = ConsoleScene(broker_http=("1=127.0.0.1:9404",))
     scene.topic("quiet", [1])
     scene.topic("t", [1])
     scene.topic("u", [2])
@@ -322,8 +322,7 @@ def test_bytes_in_and_out_of_brokers() -> None:
     second = scene.page("/brokers/2")
     assert "Bytes in, from producers not known Bytes out, to consumers not known" in second
     assert (
-        "Bytes in and out are not known: brokers of 0.8.2.2 do not serve their metrics over HTTP."
-        in second
+        "Bytes in and out are not known: it serves nothing over HTTP if it is of 0.8.2.2;" in second
     )
 
 

@@ -193,7 +193,7 @@ def test_json_asks_nobody_more_than_the_page() -> None:
 
 
 def test_bytes_in_and_out() -> None:
-    scene = ConsoleScene(broker_metrics=("1=127.0.0.1:9404",))
+    scene = ConsoleScene(broker_http=("1=127.0.0.1:9404",))
     scene.topic("t", [1])
     scene.topic("u", [2])
     scene.look()

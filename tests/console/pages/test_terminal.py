@@ -124,7 +124,7 @@ def test_a_login_is_needed_for_it_too() -> None:
 
 
 def test_bytes_in_a_second() -> None:
-    scene = ConsoleScene(broker_metrics=("1=127.0.0.1:9404",))
+    scene = ConsoleScene(broker_http=("1=127.0.0.1:9404",))
     scene.topic("t", [1])
     scene.look()
     scene.count_bytes({"": (0, 0)}, {"": (20480, 5120)})

@@ -1,4 +1,4 @@
-"""Brokers' beans over HTTP, without sockets."""
+"""Brokers' pages over HTTP, without sockets."""
 
 from __future__ import annotations
 
@@ -11,19 +11,28 @@ Counts = dict[str, tuple[int, int]]
 """Bytes in and out by topic, "" for all together."""
 
 
-def beans(counts: Counts) -> bytes:
-    """An answer of a broker with these counts."""
+def answer(body: bytes) -> bytes:
+    """An answer with this body."""
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n" + body
+
+
+def bean_list(counts: Counts) -> bytes:
+    """The page of a broker with these counts."""
     found: list[dict[str, Any]] = []
     for topic, (bytes_in, bytes_out) in counts.items():
         tag = f",topic={topic}" if topic else ""
         for name, count in (("In", bytes_in), ("Out", bytes_out), ("Rejected", 7)):
             bean = f"kafka.server:type=BrokerTopicMetrics,name=Bytes{name}PerSec{tag}"
             found.append({"name": bean, "Count": count, "OneMinuteRate": 0.5})
-    body = json.dumps({"beans": found}).encode()
-    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n" + body
+    return json.dumps({"beans": found}).encode()
 
 
-class BeanPages:
+def beans(counts: Counts) -> bytes:
+    """The answer with that page."""
+    return answer(bean_list(counts))
+
+
+class ServedPages:
     """``answers``: by host and port, the bytes of an answer or the error of the connection; without
     one it is refused. ``asked``: what was sent, with where. ``pause``: seconds before each piece of
     an answer, of ``piece`` bytes."""
@@ -45,7 +54,7 @@ class BeanPages:
 
 
 class _Socket:
-    def __init__(self, pages: BeanPages, place: tuple[str, int], left: bytes) -> None:
+    def __init__(self, pages: ServedPages, place: tuple[str, int], left: bytes) -> None:
         self._pages = pages
         self._place = place
         self._left = left
