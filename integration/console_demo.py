@@ -7,6 +7,7 @@ stopped; transactions that are open, late and hang; access rules, users, quotas,
 
 from __future__ import annotations
 
+import html
 import itertools
 import json
 import re
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -96,7 +98,7 @@ PAGES = (
     Page("quotas", "/quotas", "Quotas"),
     Page("set-quotas", "/quotas/set", "Set quotas"),
     Page("elections", "/elect", "Preferred election"),
-    Page("moves", "/reassign?topics=payments&brokers=1,2,3", "Move partitions"),
+    Page("moves", "/reassign?topics=__consumer_offsets&brokers=1,2", "Move partitions"),
     Page("zookeeper", "/zookeeper/brokers/ids/1", "ZooKeeper"),
     Page("zookeeper-root", "/zookeeper/", "ZooKeeper"),
     Page("changes", "/audit", "Changes"),
@@ -148,14 +150,6 @@ class Demo:
             thread.join(WAIT_S)
         for process in (self.console, *self._brokers.values(), self._zookeeper):
             process.kill()
-
-    def pages(self) -> list[Page]:
-        """Those of PAGES, with the transaction to abort."""
-        found = re.search(
-            r'href="(/transactions/abort[^"]*)"', self.console.ask("/transactions")[1]
-        )
-        assert found is not None
-        return [page._replace(path=found[1]) if page.name == "abort" else page for page in PAGES]
 
     def _broker(self, number: int, connect: str) -> Broker:
         port, logins = free_port(), free_port()
@@ -290,6 +284,16 @@ class Demo:
             console.submit("/topics/customers/send", "/topics/customers/send",
                            partition="", key=key, key_as="text", value='{"name": "Bo"}',
                            value_as="text", headers="", acks="1")  # fmt: skip
+
+
+def pages_of(url: str) -> list[Page]:
+    """Those of PAGES, with a transaction to abort."""
+    request = urllib.request.Request(f"{url}/transactions", headers={"Accept": "text/html"})
+    with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+        found = re.search(r'href="(/transactions/abort[^"]*)"', answer.read().decode())
+    assert found is not None
+    path = html.unescape(found[1])
+    return [page._replace(path=path) if page.name == "abort" else page for page in PAGES]
 
 
 def _order(number: int) -> bytes:

@@ -99,7 +99,7 @@ def test_payloads_of_all_kinds(place: Place, browser: Any) -> None:
         rows = browser.find_elements("css selector", "#messages tbody tr")
         return {
             int(row.get_attribute("id").removeprefix("offset-")): [
-                cell.text for cell in row.find_elements("css selector", "td")
+                " ".join(cell.text.split()) for cell in row.find_elements("css selector", "td")
             ]
             for row in rows
         }

@@ -23,6 +23,7 @@ from kafka08.runtime import Runtime
 from kafka08.settings.settings import INT_MAX
 
 _FETCH_BYTES = 256 << 10
+_REFRESH_S = 1.0
 
 
 class BusyError(KafkaError):
@@ -79,6 +80,7 @@ class Browser:
     _runtime: Runtime
     _channel: Connect
     _looks: int = 0
+    _refreshed: float = -_REFRESH_S
 
     def forward(self, tp: TopicPartition, offset: int, count: int, needle: bytes = b"") -> Look:
         """Up to ``count`` messages from an offset on; with ``needle`` those that have these bytes
@@ -156,11 +158,19 @@ class Browser:
             )
         self._looks += 1
         try:
-            self._cluster.refresh()
+            self._refresh()
             with self._connected(tp) as consumer:
                 yield consumer
         finally:
             self._looks -= 1
+
+    def _refresh(self) -> None:
+        """A page of all partitions asks once who leads them. A request that names a topic could
+        create it, so all are asked for."""
+        now = self._runtime.clock.monotonic()
+        if now - self._refreshed >= _REFRESH_S:
+            self._cluster.refresh()
+            self._refreshed = now
 
     def _connected(self, tp: TopicPartition) -> SimpleConsumer:
         """To the leader. Brokers that report their versions send messages with their times."""

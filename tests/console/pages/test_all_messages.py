@@ -8,6 +8,7 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.message.record_sets import encode_records
+from kafka08.protocol import schemas
 from tests.console.scene import ConsoleScene
 from zk import znodes
 
@@ -43,6 +44,17 @@ def test_the_newest_of_all_by_time() -> None:
     assert "4 messages in 3 of 3 partitions" in scene.page(PAGE)
     assert rows(scene.get(f"{PAGE}?from=oldest").text) == [(0, 0), (1, 0), (1, 1), (0, 1)]
     assert f'href="{PAGE}"' in scene.get("/topics/t/messages").text
+
+
+def test_a_page_asks_once_who_leads_and_names_no_topic() -> None:
+    """Metadata of all is large, and naming a topic that is gone could create it."""
+    scene = scene_with(*[[(part, b"m")] for part in range(20)])
+    for later_s, times in ((1, 1), (0.5, 0), (0.5, 1)):
+        scene.runtime.clock.advance(later_s)
+        before = scene.cluster.sent(schemas.MetadataRequest)
+        assert len(rows(scene.get(PAGE).text)) == 20
+        asked = scene.cluster.sent(schemas.MetadataRequest)[len(before) :]
+        assert [list(each.topics or ()) for each in asked] == [[]] * times
 
 
 def test_a_page_of_them() -> None:
