@@ -11,6 +11,7 @@ import html
 import itertools
 import json
 import re
+import signal
 import sys
 import tempfile
 import threading
@@ -329,6 +330,7 @@ def _rules() -> list[AclBinding]:
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with tempfile.TemporaryDirectory() as directory, Demo(Path(directory)) as demo:
         print(demo.url, flush=True)
         wait_until("Ctrl-C", float("inf"), lambda: False)
