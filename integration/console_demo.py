@@ -123,7 +123,7 @@ class Demo:
 
     def __enter__(self) -> Demo:
         self._zookeeper.start()
-        connect = f"{self._zookeeper.connect}/shop"
+        self.zookeeper = connect = f"{self._zookeeper.connect}/shop"
         self._brokers = {number: self._broker(number, connect) for number in (*LIVE, DEAD)}
         for broker in self._brokers.values():
             broker.start()

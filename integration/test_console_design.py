@@ -15,7 +15,9 @@ import pytest
 
 from integration import axe
 from integration.chromium import NEEDED, chromium, errors
+from integration.console import Console
 from integration.console_demo import PAGES, Demo, pages_of
+from integration.harness import free_port
 from integration.looks import DARK, LIGHT, LOOKS, TELEPHONE, overflow
 from integration.wire import wait_until
 
@@ -43,22 +45,50 @@ def _light(browser: Any) -> None:
     LIGHT.put_on(browser)
 
 
+def against(browser: Any, heading: str) -> list[str]:
+    """What is wrong with the page that the browser shows."""
+    found = browser.find_element("css selector", "h1").text
+    assert heading in found
+    wrong = axe.violations(browser, axe.script())
+    if overflow(browser) > 0:
+        wrong.append(f"{overflow(browser)} px too wide")
+    return wrong
+
+
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: str(look.name))
 def test_no_page_has_anything_against_it(demo: Demo, browser: Any, look: Any) -> None:
-    text = axe.script()
     look.put_on(browser)
     found = {}
     for page in pages_of(demo.url):
         browser.get(demo.url + page.path)
-        heading = browser.find_element("css selector", "h1").text
-        assert page.heading in heading, (page.name, heading)
-        wrong = axe.violations(browser, text)
-        if overflow(browser) > 0:
-            wrong.append(f"{overflow(browser)} px too wide")
-        if wrong:
+        if wrong := against(browser, page.heading):
             found[page.name] = wrong
     assert found == {}
     assert [each for each in errors(browser) if "/no-such-topic" not in each] == []
+
+
+def test_the_pages_of_several_clusters_have_nothing_against_them(
+    demo: Demo, browser: Any, tmp_path: Path
+) -> None:
+    clusters = {
+        "console.clusters": "shop,away",
+        "cluster.shop.zookeeper.connect": demo.zookeeper,
+        "cluster.away.zookeeper.connect": f"127.0.0.1:{free_port()}",
+    }
+    console = Console("", tmp_path / "console", **clusters).begin()
+    try:
+        console.wait_until_shown("/", "degraded")
+        for look in LOOKS:
+            look.put_on(browser)
+            for path, heading in (
+                ("", "Clusters"),
+                ("c/shop/", "Overview"),
+                ("c/away/", "did not answer"),
+            ):
+                browser.get(f"http://127.0.0.1:{console.port}/{path}")
+                assert against(browser, heading) == [], (look.name, path)
+    finally:
+        console.kill()
 
 
 def test_axe_finds_what_is_wrong(demo: Demo, browser: Any) -> None:
@@ -251,3 +281,16 @@ def test_a_telephone_shows_a_message_as_a_block(demo: Demo, browser: Any) -> Non
     DARK.put_on(browser)
     back = "return getComputedStyle(document.body).backgroundColor"
     assert browser.execute_script(back) == "rgb(20, 23, 27)"
+
+
+def test_the_page_of_moves_that_began_has_nothing_against_it(demo: Demo, browser: Any) -> None:
+    for look in LOOKS:
+        look.put_on(browser)
+        browser.get(f"{demo.url}/reassign?topics=__consumer_offsets&brokers=1,2")
+        browser.find_element("css selector", "form[method=post] button").click()
+        assert against(browser, "partitions are being moved") == [], look.name
+        wait_until(
+            "the end of the moves",
+            WAIT_S,
+            lambda: "No partition is being moved." in demo.console.text("/reassign"),
+        )
