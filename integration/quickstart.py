@@ -258,7 +258,7 @@ def show_console(shell: Shell, setup: Setup) -> None:
     deadline = time.monotonic() + TIMEOUT_S
     while True:
         page = _page(address)
-        if all(f"<code>{line}</code>" in page for line in LINES):
+        if all(f">{line}</code>" in page for line in LINES):
             print(f"# While the console runs, a browser shows these messages at {address}")
             return
         if time.monotonic() > deadline:
