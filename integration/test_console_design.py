@@ -46,7 +46,7 @@ def _light(browser: Any) -> None:
 
 
 def against(browser: Any, heading: str) -> list[str]:
-    """What is wrong with the page that the browser shows."""
+    """The faults of the page that the browser shows."""
     found = browser.find_element("css selector", "h1").text
     assert heading in found
     wrong = axe.violations(browser, axe.script())
