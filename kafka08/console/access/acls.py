@@ -20,7 +20,7 @@ from kafka08.console.access.sentences import covers, sentence
 from kafka08.console.brokers.asked_settings import asked_settings
 from kafka08.console.forms import Problem
 from kafka08.console.pages.cluster import state_of
-from kafka08.console.pages.tables import Column, fields, table
+from kafka08.console.pages.tables import MOST_ROWS, Column, fields, table
 from kafka08.console.site import Visit
 from kafka08.errors import KafkaError
 from kafka08.security.acl_filters import ALL_ACLS, PatternFilter, ResourceFilter, RuleFilter
@@ -36,7 +36,6 @@ from kafka08.security.acls import (
     rule_words,
 )
 
-_SHOWN = 500
 _WHAT = "access rules"
 _EVERYTHING = ResourceFilter(None, None, PatternFilter.ANY)
 _COLUMNS = (
@@ -104,15 +103,15 @@ def acls(visit: Visit) -> Response:
     found = asked(visit, _WHAT, _all)
     rules = [] if isinstance(found, Gap) else found
     gap = found if isinstance(found, Gap) else None
-    rows = table(visit, map(RuleRow, filter(search.takes, rules)), _COLUMNS)
+    rows = table(visit, map(RuleRow, filter(search.takes, rules)), _COLUMNS, most=MOST_ROWS)
     held = None
     if search.is_exact and gap is None:
         held = rights(search.principal, [each for each in rules if search.is_about(each[0])])
     data = {
         "is_served": gap is None,
         "reason": gap and gap.kind,
-        "acls": [fields(row, _COLUMNS) for row in rows.rows[:_SHOWN]],
-        "more": max(len(rows.rows) - _SHOWN, 0),
+        "acls": [fields(row, _COLUMNS) for row in rows.rows],
+        "more": rows.more,
         "total": len(rules),
         "rights": None if held is None else [_right_data(each) for each in held],
     }
@@ -123,7 +122,7 @@ def acls(visit: Visit) -> Response:
         operations=[("", "all"), *options(Operation)],
         originals=_originals(visit),
         rights=held,
-        rows=rows.rows[:_SHOWN],
+        rows=rows.rows,
         search=search,
         sort=visit.request.args.get("sort", ""),
         table=rows,

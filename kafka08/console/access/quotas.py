@@ -30,7 +30,7 @@ from kafka08.console.access.quota_values import (
     rate_text,
 )
 from kafka08.console.forms import FieldError
-from kafka08.console.pages.tables import Column, fields, table
+from kafka08.console.pages.tables import MOST_ROWS, Column, fields, table
 from kafka08.console.site import Visit
 from kafka08.security.limits import DEFAULT, Name
 from zk import entities, entity_configs
@@ -40,7 +40,6 @@ from zk.znodes import MalformedNodeError, decode_topic_config
 
 logger = logging.getLogger("kafka.console.Access")
 
-_SHOWN = 500
 _WHAT = "quotas"
 _CHOICES = {
     "user": ((NOBODY, "of any user"), (EACH, "every other user"), (NAMED, "the user")),
@@ -100,12 +99,13 @@ def quotas(visit: Visit) -> Response:
         known, unreadable = _read(visit.site.zk)
     except NoAuthError as error:
         gap = Gap(FAILED, f"ZooKeeper does not let the console read quotas: {error}.")
-    rows = table(visit, [each for each in known if name in each.holder.text.lower()], _COLUMNS)
+    named = [each for each in known if name in each.holder.text.lower()]
+    rows = table(visit, named, _COLUMNS, most=MOST_ROWS)
     data = {
         "is_served": gap is None,
         "reason": gap and gap.kind,
-        "quotas": [fields(row, _COLUMNS) for row in rows.rows[:_SHOWN]],
-        "more": max(len(rows.rows) - _SHOWN, 0),
+        "quotas": [fields(row, _COLUMNS) for row in rows.rows],
+        "more": rows.more,
         "total": len(known),
         "unreadable": unreadable,
     }
@@ -115,7 +115,7 @@ def quotas(visit: Visit) -> Response:
         gap=gap,
         name=name,
         rates=ALL_RATES,
-        rows=rows.rows[:_SHOWN],
+        rows=rows.rows,
         sort=visit.request.args.get("sort", ""),
         table=rows,
     )

@@ -19,11 +19,10 @@ from kafka08.console.access.asking import Gap, asked, changing, needed
 from kafka08.console.access.quota_values import is_name
 from kafka08.console.forms import FieldError, whole
 from kafka08.console.pages.cluster import state_of
-from kafka08.console.pages.tables import Column, fields, table
+from kafka08.console.pages.tables import MOST_ROWS, Column, fields, table
 from kafka08.console.site import Visit
 from kafka08.security.scram import HASHES, MAX_ITERATIONS, MIN_ITERATIONS
 
-_SHOWN = 500
 _WHAT = "users with passwords"
 _ALL = "all"
 _LOGIN = "SASL"
@@ -66,13 +65,14 @@ def users(visit: Visit) -> Response:
     gap = found if isinstance(found, Gap) else None
     answer = ScramUsers({}, {}) if isinstance(found, Gap) else found
     known = [UserRow(*each) for each in sorted(answer.known.items())]
-    rows = table(visit, [each for each in known if name.lower() in each.name.lower()], _COLUMNS)
+    named = [each for each in known if name.lower() in each.name.lower()]
+    rows = table(visit, named, _COLUMNS, most=MOST_ROWS)
     data = {
         "is_served": gap is None,
         "reason": gap and gap.kind,
         "logins": any(_LOGIN in text for each in state_of(visit).live for text in each.addresses),
-        "users": [fields(row, _COLUMNS) for row in rows.rows[:_SHOWN]],
-        "more": max(len(rows.rows) - _SHOWN, 0),
+        "users": [fields(row, _COLUMNS) for row in rows.rows],
+        "more": rows.more,
         "total": len(known),
         "unreadable": [
             {"name": user, "reason": reason} for user, reason in sorted(answer.unreadable.items())
@@ -84,7 +84,7 @@ def users(visit: Visit) -> Response:
         gap=gap,
         mechanisms=list(HASHES),
         name=name,
-        rows=rows.rows[:_SHOWN],
+        rows=rows.rows,
         sort=visit.request.args.get("sort", ""),
         table=rows,
     )

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from kafka08.console.site import Visit
 
 T = TypeVar("T")
+# Of a list that a filter can make shorter.
+MOST_ROWS: Final = 500
 _DOWN = "-"
 
 
@@ -41,15 +43,22 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True)
 class Table(Generic[T]):
+    """``more``: the rows behind ``rows`` that are left out."""
+
     heads: list[Head]
     rows: list[T]
+    more: int = 0
 
 
 def table(
-    visit: Visit, rows: Iterable[T], columns: Sequence[Column], parameter: str = "sort"
+    visit: Visit,
+    rows: Iterable[T],
+    columns: Sequence[Column],
+    parameter: str = "sort",
+    most: int | None = None,
 ) -> Table[T]:
-    """``rows``: in the order that they have until one is chosen, and among equals. Raises
-    ValueError for an unknown column."""
+    """``rows``: in the order that they have until one is chosen, and among equals; the first
+    ``most`` of them then. Raises ValueError for an unknown column."""
     asked = visit.request.args.get(parameter, "")
     found = list(rows)
     if asked:
@@ -60,7 +69,9 @@ def table(
             raise ValueError(f"{parameter}: {name!r} is not one of {names}")
         key = column.key
         found.sort(key=lambda row: _rank(key(row)), reverse=asked != name)
-    return Table([_head(visit, each, asked, parameter) for each in columns], found)
+    heads = [_head(visit, each, asked, parameter) for each in columns]
+    shown = found[:most]
+    return Table(heads, shown, len(found) - len(shown))
 
 
 def fields(row: object, columns: Iterable[Column]) -> dict[str, object]:
