@@ -27,7 +27,7 @@ from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.group import zookeeper_session
 from kafka08.consumer.offset_store import OffsetStore
 from kafka08.errors import ConfigError
-from kafka08.spark.structured.source_plan import from_json
+from kafka08.spark.structured.source_offsets import from_json
 from zk.client import ZkClient
 from zk.registry import live_brokers
 

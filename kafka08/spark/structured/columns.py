@@ -55,11 +55,12 @@ _LAST_MS = ((1 << 63) - 1) // 1000
 
 
 def record_batch(
-    data: BytesLike, wanted: Range, timestamp_ms: int, *, headers: bool = False
+    data: BytesLike, wanted: Range, timestamp_ms: int | None, *, headers: bool = False
 ) -> tuple[pa.RecordBatch | None, int | None]:
     """The messages of ``wanted`` among those of a set; with ``headers`` there is a column of them.
 
-    Messages without a timestamp have ``timestamp_ms`` (of the epoch) and NO_TIMESTAMP_TYPE.
+    Messages without a timestamp have ``timestamp_ms`` (of the epoch; None for null) and
+    NO_TIMESTAMP_TYPE.
     This is what a ``Decode`` of RangeReader returns. Raises InvalidMessageError and what
     ``message.leaves.leaves`` raises.
     """
@@ -210,10 +211,11 @@ class _Parts:
             self.parts.append((key, value, offset, added and added.cut(low, rows)))
 
 
-def _times(added: _Added, rows: int, timestamp_ms: int) -> pa.Array:
+def _times(added: _Added, rows: int, timestamp_ms: int | None) -> pa.Array:
     """``timestamp_ms`` for messages without a timestamp."""
     if added.times is None:
-        return pa.repeat(pa.scalar(timestamp_ms * 1000, pa.int64()).cast(TIMESTAMP), rows)
+        micros = None if timestamp_ms is None else timestamp_ms * 1000
+        return pa.repeat(pa.scalar(micros, pa.int64()).cast(TIMESTAMP), rows)
     own = pa.scalar(timestamp_ms, pa.int64())
     given = pc.min_element_wise(added.times, pa.scalar(_LAST_MS, pa.int64()))
     times = pc.if_else(pc.less(given, 0), own, given)

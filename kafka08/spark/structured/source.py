@@ -23,24 +23,32 @@ from pyspark.sql.streaming.datasource import (
 from kafka08.common import Broker
 from kafka08.spark.planner import Offsets, Range
 from kafka08.spark.structured.source_options import SourceOptions
-from kafka08.spark.structured.source_plan import OffsetsJson, SourcePlanner, from_json, to_json
+from kafka08.spark.structured.source_offsets import (
+    OffsetsJson,
+    from_json,
+    read_time,
+    to_json,
+)
+from kafka08.spark.structured.source_plan import SourcePlanner
 from kafka08.spark.structured.source_read import read_range
 
 
 class PlannedRange(NamedTuple):
-    """A range, who led its partition when it was planned, and when that was (ms of the epoch)."""
+    """A range, who led its partition when it was planned, and the time of messages without one
+    (ms of the epoch; None for none)."""
 
     wanted: Range
     leader: Broker | None
-    planned_ms: int
+    read_ms: int | None
 
 
-def tasks(planner: SourcePlanner, start: Offsets, end: Offsets) -> list[InputPartition]:
+def tasks(
+    planner: SourcePlanner, start: Offsets, end: Offsets, read_ms: int | None
+) -> list[InputPartition]:
     ranges = planner.ranges(start, end)
     leaders = planner.leaders(ranges)
-    now = planner.now_ms()
     return [
-        InputPartition(PlannedRange(each, leaders.get(each.topic_partition), now))
+        InputPartition(PlannedRange(each, leaders.get(each.topic_partition), read_ms))
         for each in ranges
     ]
 
@@ -59,11 +67,12 @@ class RangeTasks:
         context = TaskContext.get()
         first = context is None or context.attemptNumber() == 0
         leader = planned.leader if first else None
-        # Messages have no time of their own. Were the column null, ``withWatermark("timestamp")``
-        # would drop all rows without a word.
-        yield from read_range(
-            self._options, planned.wanted, leader, timestamp_ms=planned.planned_ms
-        )
+        yield from read_range(self._options, planned.wanted, leader, timestamp_ms=planned.read_ms)
+
+
+    def _now(self, planner: SourcePlanner) -> int | None:
+        """What the messages of a batch have for a time if they have none of their own."""
+        return planner.now_ms() if self._options.settings.time_of_reading else None
 
 
 class BatchReader(RangeTasks, DataSourceReader):
@@ -72,7 +81,7 @@ class BatchReader(RangeTasks, DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         planner = SourcePlanner(self._options)
         try:
-            return tasks(planner, *planner.bounds())
+            return tasks(planner, *planner.bounds(), self._now(planner))
         finally:
             planner.close()
 
@@ -124,13 +133,19 @@ class SourceStreamReader(RangeTasks, DataSourceStreamReader, SupportsTriggerAvai
         # with messages waiting.
         wait = self._target is None and not isinstance(limit, ReadAllAvailable)
         least = self._options.settings.min_offsets if wait else 0
-        return to_json(self._planner.limited(begin, self._latest, most=most, least=least))
+        ends = self._planner.limited(begin, self._latest, most=most, least=least)
+        before, now = read_time(start), self._now(self._planner)
+        if ends == begin and (before is None or now is not None):
+            return start  # another time would be news to Spark
+        # Were the clock to go back, a watermark would drop the rows as late.
+        return to_json(ends, None if now is None else max(now, before or 0))
 
     def reportLatestOffset(self) -> OffsetsJson | None:
         return to_json(self._latest) if self._latest else None
 
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> list[InputPartition]:
-        return tasks(self._planner, from_json(start), from_json(end))
+        read_ms = read_time(end) or self._now(self._planner)
+        return tasks(self._planner, from_json(start), from_json(end), read_ms)
 
     def commit(self, end: OffsetsJson) -> None:
         """The checkpoint keeps the offsets; see ``listener`` for a group's."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import logging
 import re
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -36,6 +37,8 @@ from kafka08.settings.settings import (
     value_of,
 )
 from kafka08.spark.params import SourceParams
+
+logger = logging.getLogger("kafka08.spark.source_options")
 
 EARLIEST, LATEST = "earliest", "latest"
 
@@ -67,6 +70,8 @@ BOOTSTRAP = "kafka.bootstrap.servers"
 API_VERSIONS = "kafka.api.versions.request"
 ISOLATION = "kafka.isolation.level"
 HEADERS = "includeHeaders"
+TIME_OF_READING = "timeOfReading"
+UNKNOWN = "unknownOptions"
 _FETCH_BYTES, _NEW_FETCH_BYTES = "kafka.fetch.message.max.bytes", "kafka.max.partition.fetch.bytes"
 _TIMEOUT, _NEW_TIMEOUT = "kafka.socket.timeout.ms", "kafka.request.timeout.ms"
 
@@ -74,15 +79,29 @@ _NO_GROUP = (
     "a 0.8.2.2 fetch belongs to no group; to show the query's progress as a group's, add a "
     "kafka08.spark.listener.GroupOffsetsListener"
 )
+_OFFSETS_ARE_KEPT = "the checkpoint keeps the offsets"
+_NO_PLACE = "set startingOffsets instead"
+# What jobs set that has no effect here, and why.
 _REFUSED = {
-    "groupidprefix": _NO_GROUP,
+    "groupIdPrefix": _NO_GROUP,
+    "group.id": _NO_GROUP,
     "kafka.group.id": _NO_GROUP,
-    "kafka.auto.offset.reset": "set startingOffsets instead",
-    "kafka.enable.auto.commit": "the checkpoint keeps the offsets",
-    "kafka.auto.commit.enable": "the checkpoint keeps the offsets",
+    "auto.offset.reset": _NO_PLACE,
+    "kafka.auto.offset.reset": _NO_PLACE,
+    "enable.auto.commit": _OFFSETS_ARE_KEPT,
+    "auto.commit.enable": _OFFSETS_ARE_KEPT,
+    "kafka.enable.auto.commit": _OFFSETS_ARE_KEPT,
+    "kafka.auto.commit.enable": _OFFSETS_ARE_KEPT,
     "kafka.key.deserializer": "keys are binary; cast the column",
     "kafka.value.deserializer": "values are binary; cast the column",
     "kafka.interceptor.classes": "there are no interceptors",
+    "maxRatePerPartition": f"it is a setting of DStreams; set {MAX_OFFSETS} instead",
+    "checkpointLocation": "it is an option of writeStream",
+    "bootstrap.servers": f"set {BOOTSTRAP} instead",
+    "metadata.broker.list": f"set {BOOTSTRAP} instead",
+    "zookeeper.connect": f"brokers are asked; set {BOOTSTRAP}",
+    "topic": f"set {SUBSCRIBE} instead",
+    "topics": f"set {SUBSCRIBE} instead",
 }
 
 
@@ -118,6 +137,12 @@ class SourceSettings(Settings):
         _BY_TIME[STARTING][0], None, doc="of the first message", low=0
     )
     ending_time: int | None = _number(_BY_TIME[ENDING][0], None, doc="of the last message", low=0)
+    time_of_reading: bool = _truth(
+        TIME_OF_READING, True, doc="whether messages without a timestamp have that of their batch"
+    )
+    unknown_options: str = setting(
+        UNKNOWN, "error", one_of("error", "warn"), doc="what becomes of a query with such options"
+    )
     include_headers: bool = _truth(HEADERS, False, doc="whether there is a column of headers")
     isolation_level: str = setting(
         ISOLATION,
@@ -153,6 +178,7 @@ class SourceSettings(Settings):
 _OTHERS = [SUBSCRIBE, PATTERN, ASSIGN, STARTING, ENDING, STRATEGY, "kafkaConsumer.pollTimeoutMs"]
 _OTHERS += [_BY_TIME[STARTING][1], _BY_TIME[ENDING][1]]
 _KNOWN = {name.lower(): name for name in (*_OTHERS, *sorted(SourceSettings.keys()))}
+_NAMES = {**{name.lower(): name for name in _REFUSED}, **_KNOWN}
 
 
 class SourceOptions(NamedTuple):
@@ -187,8 +213,8 @@ class SourceOptions(NamedTuple):
 def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
     """Names of options in any case. Raises ConfigError."""
     texts = _texts(options)
-    _check_names(texts)
     settings = SourceSettings.from_properties(texts)
+    _check_names(texts, warn=settings.unknown_options == "warn")
     topics, pattern, assigned = _subscription(texts)
     for name in (ENDING, *_BY_TIME[ENDING]) if streaming else ():
         if name in texts:
@@ -225,17 +251,23 @@ def wants_headers(options: Mapping[str, str]) -> bool:
 def _texts(options: Mapping[str, str]) -> dict[str, str]:
     """The options under the names that they have here, in whatever case they are given; those with
     other names in lower case."""
-    return {_KNOWN.get(key.lower(), key.lower()): str(value) for key, value in options.items()}
+    return {_NAMES.get(key.lower(), key.lower()): str(value) for key, value in options.items()}
 
 
-def _check_names(texts: Mapping[str, str]) -> None:
+def _check_names(texts: Mapping[str, str], *, warn: bool) -> None:
+    """Options without effect are an error, or a warning."""
     for key, value in texts.items():
         if key in _REFUSED:
-            raise ConfigError(f"{key} has value {value}, which is not supported: {_REFUSED[key]}")
-        if key.lower() not in _KNOWN and not key.startswith("kafka."):
+            text = f"{key} has value {value}, which is not supported: {_REFUSED[key]}"
+        elif key.lower() not in _KNOWN and not key.startswith("kafka."):
             close = difflib.get_close_matches(key, _KNOWN, 1)
             hint = f"; did you mean {_KNOWN[close[0]]}?" if close else ""
-            raise ConfigError(f"Option {key} ({value}) is unknown{hint}")
+            text = f"Option {key} ({value}) is unknown{hint}"
+        else:
+            continue
+        if not warn:
+            raise ConfigError(f"{text} (with {UNKNOWN} warn the query runs without it)")
+        logger.warning("%s. It has no effect", text)
 
 
 def _security(texts: Mapping[str, str]) -> ClientSecurity:

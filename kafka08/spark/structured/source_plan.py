@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from kafka08.client.cluster import ClusterClient
 from kafka08.client.requests import NO_OFFSET
@@ -34,8 +34,6 @@ from kafka08.spark.structured.source_options import (
 
 T = TypeVar("T")
 Named = TypeVar("Named", str, TopicPartition)
-# Topic -> partition -> offset, as in Spark's checkpoints.
-OffsetsJson: TypeAlias = dict[str, dict[str, int]]
 
 logger = logging.getLogger("kafka08.spark.source_plan")
 
@@ -59,7 +57,6 @@ class SourcePlanner:
         self._cluster = cluster or options.params.client(self._runtime)
         self._reader = options.params.offsets(self._cluster, retries, self._runtime)
         self._last_trigger: float | None = None
-        self._now_ms = 0
 
     # --- partitions
 
@@ -242,9 +239,8 @@ class SourcePlanner:
         return self._reader.leaders({each.topic_partition for each in ranges})
 
     def now_ms(self) -> int:
-        """The time, in ms of the epoch; it never goes back."""
-        self._now_ms = max(self._now_ms, self._runtime.clock.millis())
-        return self._now_ms
+        """The time, in ms of the epoch."""
+        return self._runtime.clock.millis()
 
     def _loss(self, text: str) -> None:
         report_loss(self._options, text)
@@ -265,26 +261,6 @@ def report_loss(options: SourceOptions, text: str) -> None:
             "set failOnDataLoss to false to continue without them"
         )
     logger.warning("%s. Messages may be lost", text)
-
-
-def to_json(offsets: Offsets) -> OffsetsJson:
-    """Always in one order: they are compared as text."""
-    found: OffsetsJson = {}
-    for tp in sorted(offsets):
-        found.setdefault(tp.topic, {})[str(tp.partition)] = offsets[tp]
-    return found
-
-
-def from_json(offsets: OffsetsJson) -> dict[TopicPartition, int]:
-    """Raises ConfigError for what ``to_json`` did not write."""
-    try:
-        return {
-            TopicPartition(topic, int(number)): int(offset)
-            for topic, numbers in offsets.items()
-            for number, offset in numbers.items()
-        }
-    except (AttributeError, TypeError, ValueError):
-        raise ConfigError(f"Invalid offsets in the checkpoint: {offsets}") from None
 
 
 def _name(option: str, position: Position) -> str:

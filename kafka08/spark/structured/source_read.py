@@ -30,7 +30,7 @@ def read_range(
     wanted: Range,
     leader: Broker | None = None,
     *,
-    timestamp_ms: int,
+    timestamp_ms: int | None,
     cluster: ClusterClient | None = None,
     runtime: Runtime | None = None,
 ) -> Iterator[pa.RecordBatch]:

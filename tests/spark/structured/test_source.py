@@ -18,6 +18,7 @@ from kafka08.spark.errors import (
 )
 from kafka08.spark.planner import Range
 from kafka08.spark.structured.source import SourceStreamReader
+from kafka08.spark.structured.source_offsets import OffsetsJson, from_json, read_time
 from kafka08.spark.structured.source_options import SourceOptions
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.runtime import FakeRuntime
@@ -55,17 +56,73 @@ def test_a_reader_travels_without_its_connections(cluster: FakeCluster) -> None:
     assert copy._made is None
 
 
+START = {"t": {"0": 0, "1": 30}}
+
+
+def end_of(stream: SourceStreamReader, start: OffsetsJson = START) -> OffsetsJson:
+    return stream.latestOffset(start, ReadAllAvailable())
+
+
 def test_rows_have_the_time_of_their_planning(cluster: FakeCluster) -> None:
     runtime = FakeRuntime()
-    stream, clock = stream_of(cluster, runtime=runtime), runtime.clock
-    (task,) = stream.partitions({"t": {"0": 0, "1": 30}}, {"t": {"0": 10, "1": 30}})
-    planned = clock.millis()
-    assert task.value.planned_ms == planned
+    stream = stream_of(cluster, runtime=runtime)
+    planned = runtime.clock.millis()
+    end = end_of(stream)
+    runtime.sleep(5)
+    (task,) = stream.partitions(START, end)
+    assert task.value.read_ms == planned
     (batch,) = read(cluster, task.value.wanted, planned)
     assert batch.column("timestamp").cast(pa.int64()).to_pylist() == [planned * 1000] * 10
-    clock.now -= 60
-    (later,) = stream.partitions({"t": {"0": 0, "1": 30}}, {"t": {"0": 10, "1": 30}})
-    assert later.value.planned_ms == planned, "or a watermark would drop the rows as late"
+
+
+def test_a_batch_that_runs_again_has_the_same_time(cluster: FakeCluster) -> None:
+    runtime = FakeRuntime()
+    end = end_of(stream_of(cluster, runtime=runtime))
+    runtime.sleep(3600)
+    (task,) = stream_of(cluster, runtime=runtime).partitions(START, end)
+    assert task.value.read_ms == runtime.clock.millis() - 3_600_000
+
+
+def test_a_batch_whose_offsets_have_no_time_has_that_of_its_run(cluster: FakeCluster) -> None:
+    """Such as the last one of a checkpoint that Spark's own source wrote."""
+    runtime = FakeRuntime()
+    stream = stream_of(cluster, runtime=runtime)
+    (task,) = stream.partitions(START, {"t": {"0": 10, "1": 30}})
+    assert task.value.read_ms == runtime.clock.millis()
+
+
+def test_the_time_is_no_news(cluster: FakeCluster) -> None:
+    runtime = FakeRuntime()
+    stream = stream_of(cluster, runtime=runtime)
+    end = end_of(stream)
+    runtime.sleep(60)
+    assert end_of(stream, end) == end
+    without = {"t": {"0": 10, "1": 30}}
+    assert end_of(stream, without) == without
+
+
+def test_the_time_never_goes_back(cluster: FakeCluster) -> None:
+    """Or a watermark would drop the rows as late."""
+    runtime = FakeRuntime()
+    stream = stream_of(cluster, runtime=runtime)
+    end = end_of(stream)
+    runtime.clock.now -= 60
+    cluster.store(T, messages(5, 10))
+    assert read_time(end_of(stream, end)) == read_time(end)
+
+
+def test_a_query_without_the_time_of_reading(cluster: FakeCluster) -> None:
+    timed = end_of(stream_of(cluster))
+    stream = stream_of(cluster, with_settings(OPTIONS, time_of_reading=False))
+    plain = end_of(stream, timed)
+    assert plain == {"t": {"0": 10, "1": 30}}, "what Spark's own source reads too"
+    assert end_of(stream, plain) == plain
+    (task,) = stream.partitions(START, plain)
+    assert task.value.read_ms is None
+    (batch,) = read(cluster, task.value.wanted, None)
+    assert batch.column("timestamp").null_count == 10
+    (again,) = stream.partitions(START, timed)
+    assert again.value.read_ms == read_time(timed), "of a batch that was planned with it"
 
 
 def test_batches_are_limited_and_no_partition_starves(cluster: FakeCluster) -> None:
@@ -73,8 +130,8 @@ def test_batches_are_limited_and_no_partition_starves(cluster: FakeCluster) -> N
     start = stream.initialOffset()
     limit = stream.getDefaultReadLimit()
     assert limit == ReadMaxRows(8)
-    assert stream.latestOffset(start, limit) == {"t": {"0": 2, "1": 6}}
-    assert stream.latestOffset(start, ReadAllAvailable()) == {"t": {"0": 10, "1": 30}}
+    assert from_json(stream.latestOffset(start, limit)) == {T: 2, ONE: 6}
+    assert from_json(stream.latestOffset(start, ReadAllAvailable())) == {T: 10, ONE: 30}
     assert stream.reportLatestOffset() == {"t": {"0": 10, "1": 30}}
 
 
@@ -92,12 +149,12 @@ def test_waiting_for_more(cluster: FakeCluster) -> None:
     start, limit = stream.initialOffset(), stream.getDefaultReadLimit()
     assert limit == ReadMinRows(100)
     end = stream.latestOffset(start, limit)
-    assert end == {"t": {"0": 10, "1": 30}}, "the first batch takes what there is"
+    assert from_json(end) == {T: 10, ONE: 30}, "the first batch takes what there is"
     cluster.store(T, messages(5, 10))
     assert stream.latestOffset(end, limit) == end
-    assert stream.latestOffset(end, ReadAllAvailable()) == {"t": {"0": 15, "1": 30}}
+    assert from_json(stream.latestOffset(end, ReadAllAvailable())) == {T: 15, ONE: 30}
     runtime.sleep(61)
-    assert stream.latestOffset(end, limit) == {"t": {"0": 15, "1": 30}}
+    assert from_json(stream.latestOffset(end, limit)) == {T: 15, ONE: 30}
 
 
 @pytest.mark.scenario("spark-22")
@@ -106,11 +163,12 @@ def test_available_now_ends_where_it_began_to_end(cluster: FakeCluster) -> None:
     stream.prepareForTriggerAvailableNow()
     cluster.store(T, messages(5, 10))
     put(cluster, TopicPartition("t", 2), messages(3))
-    offsets, batches = {"t": {"0": 0, "1": 0}}, 0
+    offsets: OffsetsJson = {"t": {"0": 0, "1": 0}}
+    batches = 0
     while (following := stream.latestOffset(offsets, ReadMaxRows(30))) != offsets:
         offsets = following
         batches += 1
-    assert offsets == {"t": {"0": 10, "1": 30}}
+    assert from_json(offsets) == {T: 10, ONE: 30}
     assert batches == 2
 
 
@@ -124,7 +182,7 @@ def test_available_now_does_not_pass_over_what_is_gone(cluster: FakeCluster) -> 
     lenient = stream_of(cluster, LENIENT)
     lenient.prepareForTriggerAvailableNow()
     end = lenient.latestOffset(start, ReadAllAvailable())
-    assert end == {"t": {"0": 10}}
+    assert from_json(end) == {T: 10}
     assert lenient.latestOffset(end, ReadAllAvailable()) == end
 
 
@@ -147,7 +205,7 @@ def test_partitions_that_are_gone(cluster: FakeCluster) -> None:
         stream_of(cluster).latestOffset(start, ReadAllAvailable())
     stream = stream_of(cluster, LENIENT)
     end = stream.latestOffset(start, ReadAllAvailable())
-    assert end == {"t": {"0": 10}}
+    assert from_json(end) == {T: 10}
     assert stream.partitions(start, end) == []
 
 
@@ -157,5 +215,5 @@ def test_a_log_that_went_back(cluster: FakeCluster) -> None:
         stream_of(cluster).latestOffset(start, ReadAllAvailable())
     stream = stream_of(cluster, LENIENT)
     end = stream.latestOffset(start, ReadAllAvailable())
-    assert end == {"t": {"0": 10, "1": 30}}
+    assert from_json(end) == {T: 10, ONE: 30}
     assert [task.value.wanted for task in stream.partitions(start, end)] == [Range("t", 0, 0, 10)]

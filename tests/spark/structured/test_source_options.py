@@ -109,7 +109,13 @@ WRONG = [
     ({"endingOffsetsByTimestamp": "{}"}, "endingOffsetsByTimestamp has value {}: a stream has"),
     ({"startingOffsetsByTimestampStrategy": "x"}, "Strategy has value x, .*not error or latest"),
     ({"kafka_group_id": "g"}, "kafka.group.id has value g, .*GroupOffsetsListener"),
-    ({"groupIdPrefix": "g"}, "groupidprefix has value g"),
+    ({"groupIdPrefix": "g"}, "groupIdPrefix has value g"),
+    ({"group.id": "g"}, "group.id has value g, .*GroupOffsetsListener"),
+    ({"auto.offset.reset": "earliest"}, "auto.offset.reset has value earliest, .*startingOffsets"),
+    ({"maxRatePerPartition": "9"}, "maxRatePerPartition has value 9, .*maxOffsetsPerTrigger"),
+    ({"maxOffsetPerTrigger": "9"}, "did you mean maxOffsetsPerTrigger"),
+    ({"checkpointLocation": "/x"}, "checkpointLocation has value /x, .*writeStream"),
+    ({"unknownOptions": "ignore"}, "unknownOptions has value ignore"),
     ({"kafka_auto_offset_reset": "x"}, "kafka.auto.offset.reset has value x.*startingOffsets"),
     ({"kafka_security_protocol": "TLS"}, "kafka.security.protocol TLS is not one of PLAINTEXT"),
     ({"kafka_security_protocol": "SASL_SSL"}, "kafka.sasl.jaas.config has no value"),
@@ -130,6 +136,19 @@ WRONG = [
 def test_wrong_options_are_named(options: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         of(**options)
+
+
+def test_a_query_may_run_without_options_that_have_no_effect(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    without = {"maxratepartition": "9", "kafka.group.id": "g", "auto.offset.reset": "latest"}
+    with pytest.raises(ConfigError, match="with unknownOptions warn the query runs without it"):
+        of(**without)
+    assert of(unknownOptions="warn", **without) == of(unknownOptions="warn")
+    assert len(caplog.records) == len(without)
+    assert "kafka.group.id has value g" in caplog.text
+    with pytest.raises(ConfigError, match="maxOffsetsPerTrigger has value x"):
+        of(unknownOptions="warn", maxOffsetsPerTrigger="x")
 
 
 @pytest.mark.parametrize(

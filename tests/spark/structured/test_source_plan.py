@@ -18,7 +18,6 @@ from kafka08.spark.errors import (
 )
 from kafka08.spark.planner import Range
 from kafka08.spark.structured.source_options import SinceTime
-from kafka08.spark.structured.source_plan import from_json, to_json
 from tests.fakes import transactional_log
 from tests.fakes.cluster import FakeCluster
 from tests.spark.cluster import T, cluster_of, put, refused, stamped
@@ -28,17 +27,6 @@ from tests.spark.sources import LENIENT, ONE, OPTIONS, filled, planner_of, with_
 @pytest.fixture
 def cluster() -> FakeCluster:
     return filled()
-
-
-@pytest.mark.scenario("spark-24")
-def test_json_has_one_order() -> None:
-    offsets = {TopicPartition("b", 10): 1, TopicPartition("b", 9): 2, TopicPartition("a", 0): 3}
-    found = to_json(offsets)
-    assert list(found) == ["a", "b"]
-    assert list(found["b"]) == ["9", "10"]
-    assert from_json(found) == offsets
-    with pytest.raises(ConfigError, match="checkpoint"):
-        from_json({"t": 3})  # type: ignore[dict-item]
 
 
 @pytest.mark.scenario("spark-21")
