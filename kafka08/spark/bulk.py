@@ -137,7 +137,7 @@ def plan(
     fail_on_data_loss: bool,
 ) -> tuple[list[Range], Mapping[TopicPartition, Broker]]:
     """(what the next run reads, the leaders). Raises as ``unload`` does."""
-    with params.offset_reader(retries=3) as reader:
+    with params.offset_reader() as reader:
         partitions = reader.partitions(topics)
         before = last.ends if last else {}
         earliest = reader.earliest(partitions)

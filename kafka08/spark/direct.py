@@ -30,6 +30,13 @@ MAX_RETRIES = "spark.streaming.kafka.maxRetries"
 DISCOVER = "spark.streaming.kafka.discoverPartitions"
 
 
+def retries_of(sc: SparkContext) -> int | None:
+    """How often leaders are asked again; None if the job does not say, which is until others are
+    elected. 2.4's default of 1 ended jobs at the death of a broker."""
+    given = conf_of(sc, MAX_RETRIES, "")
+    return int(given) if given else None
+
+
 class DirectRun(StreamRun):
     """``log``: None without a checkpoint."""
 
@@ -96,7 +103,7 @@ class DirectPlanner(BatchPlanner[DirectRun]):
     def _plan(
         self, sc: SparkContext, running: DirectRun | None
     ) -> tuple[list[Range], dict[TopicPartition, Broker]]:
-        with self._params.offset_reader(int(conf_of(sc, MAX_RETRIES, "1"))) as reader:
+        with self._params.offset_reader(retries_of(sc)) as reader:
             start = dict(self._offsets)
             if conf_of(sc, DISCOVER, "false").lower() == "true":
                 found = reader.partitions(sorted({tp.topic for tp in start}))

@@ -26,7 +26,7 @@ from kafka08.errors import (
     LeaderNotAvailableError,
     UnknownTopicOrPartitionError,
 )
-from kafka08.spark.direct import DirectPlanner
+from kafka08.spark.direct import DirectPlanner, retries_of
 from kafka08.spark.errors import JobError
 from kafka08.spark.offsets import LogOffsetReader
 from kafka08.spark.params import SourceParams, source_params
@@ -58,7 +58,6 @@ __all__ = [
     "utf8_decoder",
 ]
 
-CREATION_RETRIES = 1
 Handler = Callable[[KafkaMessageAndMetadata], Element]
 
 
@@ -121,7 +120,7 @@ class KafkaUtils:
         if fromOffsets:
             offsets = _given(topics, fromOffsets)
         else:
-            offsets = _starting_offsets(topics, params)
+            offsets = _starting_offsets(topics, params, retries_of(ssc._sc))
         elements = Elements(keyDecoder, valueDecoder, messageHandler)
         return planned_stream(ssc, DirectPlanner(ssc, params, offsets, elements))
 
@@ -148,7 +147,7 @@ class KafkaUtils:
             raise TypeError("offsetRanges should be list")
         params = source_params(kafkaParams)
         ranges = [to_range(each) for each in offsetRanges]
-        with params.offset_reader(CREATION_RETRIES) as reader:
+        with params.offset_reader(retries_of(sc)) as reader:
             _check_offsets(ranges, reader)
             wanted = [each.topic_partition for each in ranges]
             known = _given_leaders(wanted, leaders) if leaders else reader.leaders(wanted)
@@ -178,8 +177,10 @@ def _given(
     return found
 
 
-def _starting_offsets(topics: list[str], params: SourceParams) -> dict[TopicPartition, int]:
-    with params.offset_reader(CREATION_RETRIES) as reader:
+def _starting_offsets(
+    topics: list[str], params: SourceParams, retries: int | None
+) -> dict[TopicPartition, int]:
+    with params.offset_reader(retries) as reader:
         found: list[TopicPartition] = []
         for topic in topics:
             try:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
 
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -21,15 +19,10 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from kafka08.client.security import runtime_for
 from kafka08.common import TopicPartition
-from kafka08.consumer.config import ConsumerConfig
-from kafka08.consumer.group import zookeeper_session
-from kafka08.consumer.offset_store import OffsetStore
 from kafka08.errors import ConfigError
+from kafka08.spark.group_offsets import GroupOffsets
 from kafka08.spark.structured.source_offsets import from_json
-from zk.client import ZkClient
-from zk.registry import live_brokers
 
 logger = logging.getLogger("kafka08.spark.listener")
 
@@ -58,9 +51,8 @@ def offsets_behind_latest(source: SourceProgress) -> dict[str, str]:
 class GroupOffsetsListener(StreamingQueryListener):
     """Stores the ends of batches as offsets of ``group``; ``spark.streams.addListener`` it.
 
-    ``properties``: ``zookeeper.connect`` and, as a consumer has them, ``offsets.storage``
-    (``zookeeper`` or ``kafka``), ``dual.commit.enabled`` and others. ``names``: the queries to
-    show, all when empty. A failure is logged and the next batch tries again. Raises ConfigError.
+    ``properties`` are those of GroupOffsets. ``names``: the queries to show, all when empty. A
+    failure is logged and the next batch tries again. Raises ConfigError.
     """
 
     def __init__(
@@ -71,12 +63,9 @@ class GroupOffsetsListener(StreamingQueryListener):
         names: Collection[str] = (),
         commit: Commit | None = None,
     ) -> None:
-        given = {**properties, **({"group.id": group} if group else {})}
-        self._config = ConsumerConfig.from_properties(given)
+        self._group = GroupOffsets(properties, group)
         self._names = frozenset(names)
-        self._lock = threading.Lock()
-        self._opened: tuple[OffsetStore, ZkClient] | None = None
-        self._commit = commit or self._store_offsets
+        self._commit = commit or self._group.store
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         pass
@@ -94,7 +83,6 @@ class GroupOffsetsListener(StreamingQueryListener):
             self._commit(offsets)
         except Exception as error:
             logger.warning("The group's offsets were not stored: %s", error)
-            self.close()
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
         pass
@@ -102,24 +90,9 @@ class GroupOffsetsListener(StreamingQueryListener):
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         pass
 
-    def _store_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
-        with self._lock:
-            if self._opened is None:
-                runtime = runtime_for(self._config)
-                zk = zookeeper_session(self._config, runtime)
-                brokers = partial(live_brokers, zk, self._config.security_protocol)
-                self._opened = OffsetStore(self._config, zk, brokers, runtime=runtime), zk
-            if not self._opened[0].commit(offsets, self._config.offsets_commit_max_retries):
-                raise OSError("no coordinator took them")
-
     def close(self) -> None:
         """Disconnect; a later batch connects again."""
-        with self._lock:
-            opened, self._opened = self._opened, None
-        if opened is not None:
-            store, zk = opened
-            store.close()
-            zk.close()
+        self._group.close()
 
 
 def _offsets(text: str | None) -> dict[TopicPartition, int]:

@@ -14,13 +14,13 @@ from functools import partial
 from kafka08.client import log_offsets
 from kafka08.client.cluster import ClusterClient
 from kafka08.client.requests import Call, flatten
-from kafka08.client.retry import Retry
 from kafka08.client.routing import Answers, ask_leaders, by_leader
 from kafka08.common import EARLIEST_TIME, LATEST_TIME, Broker, TopicPartition
 from kafka08.errors import KafkaError, UnknownTopicOrPartitionError, raise_for_code
 from kafka08.protocol import schemas
 from kafka08.runtime import Runtime, ThreadRuntime
 from kafka08.spark.errors import UnreachableError, naming_leader
+from kafka08.spark.patience import WaitLog, patient
 
 logger = logging.getLogger("kafka08.spark.offsets")
 
@@ -43,7 +43,8 @@ class _MissingError(UnknownTopicOrPartitionError):
 
 
 class LogOffsetReader:
-    """Metadata and offsets of a cluster. ``retries`` tries after the first, ``backoff_ms`` apart.
+    """Metadata and offsets of a cluster. ``retries`` tries after the first, ``backoff_ms`` apart;
+    None: as many as PATIENCE_S has room for.
 
     ``committed``: for readers of committed transactions, which see none behind the first open one.
     For it and for ``since`` the connections of ``cluster`` must ask for versions. Not to be
@@ -54,7 +55,7 @@ class LogOffsetReader:
         self,
         cluster: ClusterClient,
         *,
-        retries: int = 3,
+        retries: int | None = None,
         backoff_ms: int = 1000,
         runtime: Runtime | None = None,
         committed: bool = False,
@@ -64,6 +65,7 @@ class LogOffsetReader:
         self._retries = retries
         self._backoff = backoff_ms / 1000
         self._cluster = cluster
+        self._log = WaitLog(logger, self._runtime.clock)
 
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
         """All partitions of ``topics``, sorted. Raises UnknownTopicOrPartitionError for a topic
@@ -112,14 +114,14 @@ class LogOffsetReader:
             raise _MissingError(missing, found)
 
         # One answer proves nothing, however few retries were asked for.
-        retry = Retry(self._runtime, self._backoff, attempts=max(self._retries + 1, PROOF))
+        retries = None if self._retries is None else max(self._retries, PROOF - 1)
         try:
-            return retry.run(ask, again=self._log)
+            return patient(self._runtime, self._backoff, retries).run(ask, again=self._again)
         except _MissingError as error:
             return error.found
 
-    def _log(self, error: Exception) -> None:
-        logger.warning("Asking again in %.1f s: %s", self._backoff, error)
+    def _again(self, error: Exception) -> None:
+        self._log.waiting("Asking for partitions and offsets", error)
 
     def gone(self, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
         """Those that do not exist, proved as ``find`` does."""
@@ -205,15 +207,15 @@ class LogOffsetReader:
                 raise
             return found
 
-        retry = Retry(
+        retry = patient(
             self._runtime,
             self._backoff,
-            attempts=self._retries + 1,
-            passes=lambda error: not isinstance(error, _GoneError),
+            self._retries,
+            lambda error: not isinstance(error, _GoneError),
         )
         return retry.run(
             ask_all,
-            again=self._log,
+            again=self._again,
             refresh=lambda: self._cluster.refresh(sorted({tp.topic for tp in missing})),
         )
 

@@ -55,7 +55,9 @@ class SourceParams(NamedTuple):
             channel=partial(Channel, api_versions=self.api_versions or self.committed),
         )
 
-    def offsets(self, cluster: ClusterClient, retries: int, runtime: Runtime) -> LogOffsetReader:
+    def offsets(
+        self, cluster: ClusterClient, retries: int | None, runtime: Runtime
+    ) -> LogOffsetReader:
         return LogOffsetReader(
             cluster,
             retries=retries,
@@ -64,7 +66,7 @@ class SourceParams(NamedTuple):
             committed=self.committed,
         )
 
-    def ranges(self, cluster: ClusterClient, retries: int, runtime: Runtime) -> RangeReader:
+    def ranges(self, cluster: ClusterClient, retries: int | None, runtime: Runtime) -> RangeReader:
         return RangeReader(
             cluster,
             fetch_bytes=self.fetch_bytes,
@@ -76,14 +78,14 @@ class SourceParams(NamedTuple):
         )
 
     @contextmanager
-    def offset_reader(self, retries: int = 1) -> Iterator[LogOffsetReader]:
+    def offset_reader(self, retries: int | None = None) -> Iterator[LogOffsetReader]:
         """For a with; what is asked there raises UnreachableError when no broker answers."""
         runtime = runtime_for(self.security)
         with naming(self.option, self.endpoints), self.client(runtime) as cluster:
             yield self.offsets(cluster, retries, runtime)
 
     @contextmanager
-    def range_reader(self, retries: int) -> Iterator[RangeReader]:
+    def range_reader(self, retries: int | None = None) -> Iterator[RangeReader]:
         """As ``offset_reader``."""
         runtime = runtime_for(self.security)
         with naming(self.option, self.endpoints), self.client(runtime) as cluster:

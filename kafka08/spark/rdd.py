@@ -22,7 +22,6 @@ from kafka08.message.entry import AnyMessage
 from kafka08.spark.files.hadoop import Java
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range
-from kafka08.spark.reader import RETRIES
 from kafka08.spark.values import (
     Decoder,
     Element,
@@ -83,7 +82,7 @@ class ReadTask:
             yield from self.elements.of(wanted, messages)
 
     def _read(self, wanted: Range, leader: Broker | None) -> Iterator[list[AnyMessage]]:
-        retries = 0 if leader is not None and self.strict else RETRIES
+        retries = 0 if leader is not None and self.strict else None
         with self.params.range_reader(retries) as reader:
             yield from reader.read(wanted, leader)
 

@@ -15,7 +15,6 @@ from typing import TypeVar
 from kafka08.client import log_offsets
 from kafka08.client.cluster import ClusterClient
 from kafka08.client.reading import FetchTooSmallError, Position, fetch, message_set, shown
-from kafka08.client.retry import Retry
 from kafka08.common import Broker
 from kafka08.errors import KafkaError, OffsetOutOfRangeError, raise_for_code
 from kafka08.message.entry import AnyMessage, BytesLike
@@ -29,11 +28,11 @@ from kafka08.spark.errors import (
     RangeNotAvailableError,
     naming_leader,
 )
+from kafka08.spark.patience import WaitLog, patient, retries_within
 from kafka08.spark.planner import Range
 
 FETCH_BYTES = 1 << 20
 MAX_FETCH_BYTES = 100 << 20
-RETRIES = 3
 MAX_WAIT_MS = 500
 
 T = TypeVar("T")
@@ -48,7 +47,8 @@ class RangeReader:
     """Reads ranges over one set of connections; one task at a time.
 
     ``fetch_bytes`` is asked for at first; a message that does not fit has it doubled up to
-    ``max_fetch_bytes``. ``retries`` fetches after a failed one, ``backoff_ms`` apart. If the
+    ``max_fetch_bytes``. ``retries`` fetches after a failed one, ``backoff_ms`` apart (None: as many
+    as PATIENCE_S has room for). If the
     connections of ``cluster`` ask for versions, messages have timestamps and headers. They must for
     ``committed``: then messages of aborted transactions are left out, and a range that reaches
     into an open one is an error.
@@ -60,7 +60,7 @@ class RangeReader:
         *,
         fetch_bytes: int = FETCH_BYTES,
         max_fetch_bytes: int = MAX_FETCH_BYTES,
-        retries: int = RETRIES,
+        retries: int | None = None,
         backoff_ms: int = 200,
         runtime: Runtime | None = None,
         committed: bool = False,
@@ -69,14 +69,15 @@ class RangeReader:
         self._committed = committed
         self._fetch_bytes = fetch_bytes
         self._max_fetch_bytes = max(fetch_bytes, max_fetch_bytes)
-        self._retries = retries
         self._backoff = backoff_ms / 1000
-        self._retry = Retry(
+        self._retries = retries_within(retries, self._backoff)
+        self._retry = patient(
             self._runtime,
             self._backoff,
-            attempts=retries + 1,
-            passes=lambda error: not isinstance(error, RangeNotAvailableError),
+            retries,
+            lambda error: not isinstance(error, RangeNotAvailableError),
         )
+        self._log = WaitLog(logger, self._runtime.clock)
         self._cluster = cluster
 
     def read(self, wanted: Range, leader: Broker | None = None) -> Iterator[list[AnyMessage]]:
@@ -149,7 +150,7 @@ class RangeReader:
 
         def again(error: Exception) -> None:
             nonlocal leader
-            logger.warning("Fetching %s from %s failed: %s", wanted, leader, error)
+            self._log.waiting(f"Fetching {wanted} from {leader}", error)
             leader = None
 
         return self._retry.run(ask, again=again)

@@ -45,7 +45,10 @@ def planner_of(
 
 
 def read(
-    cluster: FakeCluster, wanted: Range, timestamp_ms: int | None = 0, options: SourceOptions = OPTIONS
+    cluster: FakeCluster,
+    wanted: Range,
+    timestamp_ms: int | None = 0,
+    options: SourceOptions = OPTIONS,
 ) -> Iterator[pa.RecordBatch]:
     return read_range(
         with_settings(options, retries=1),

@@ -29,9 +29,10 @@ from tests.spark.sources import with_settings
 
 ONE = TopicPartition("t", 1)
 PARAMS = SourceParams((("h", 9092),), backoff_ms=1000, option=BOOTSTRAP)
-NAMED = SourceOptions(PARAMS, SourceSettings(), topics=("t",))
-PATTERN = SourceOptions(PARAMS, SourceSettings(), pattern="t.*")
-ASSIGNED = SourceOptions(PARAMS, SourceSettings(), assigned=(T, ONE))
+SETTINGS = SourceSettings(time_of_reading=False)
+NAMED = SourceOptions(PARAMS, SETTINGS, topics=("t",))
+PATTERN = SourceOptions(PARAMS, SETTINGS, pattern="t.*")
+ASSIGNED = SourceOptions(PARAMS, SETTINGS, assigned=(T, ONE))
 START = {"t": {"0": 4, "1": 4}}
 END = {"t": {"0": 10, "1": 30}}
 # From a broker that the controller has told nothing yet.

@@ -25,6 +25,8 @@ VALUES = {
     "kafka.client.id": "me",
     "kafka.api.versions.request": "true",
     "includeHeaders": "true",
+    "unknownOptions": "warn",
+    "timeOfReading": "false",
     "startingOffsetsByTimestamp": '{"t":{"0":1}}',
     "endingOffsetsByTimestamp": '{"t":{"0":1}}',
     "startingOffsetsByTimestampStrategy": "latest",

@@ -17,7 +17,6 @@ from kafka08.spark.errors import UnreachableError
 from kafka08.spark.params import BOOTSTRAP, SourceParams
 from kafka08.spark.planner import Range
 from kafka08.spark.rdd import Elements, ReadTask
-from kafka08.spark.reader import RETRIES
 from tests.spark.cluster import ONE, T, refused
 
 PARAMS = SourceParams((("h", 9092),), option=BOOTSTRAP)
@@ -58,10 +57,10 @@ def run(monkeypatch: pytest.MonkeyPatch, attempt: int, **options: Any) -> list[A
 @pytest.mark.parametrize(
     ("attempt", "strict", "asked"),
     [
-        (0, False, (RETRIES, ONE)),
+        (0, False, (None, ONE)),
         (0, True, (0, ONE)),
-        (1, False, (RETRIES, None)),
-        (1, True, (RETRIES, None)),
+        (1, False, (None, None)),
+        (1, True, (None, None)),
     ],
 )
 def test_the_known_leader_is_for_first_attempts(

@@ -22,13 +22,13 @@ from pyspark.sql.streaming.datasource import (
 
 from kafka08.common import Broker
 from kafka08.spark.planner import Offsets, Range
-from kafka08.spark.structured.source_options import SourceOptions
 from kafka08.spark.structured.source_offsets import (
     OffsetsJson,
     from_json,
     read_time,
     to_json,
 )
+from kafka08.spark.structured.source_options import SourceOptions
 from kafka08.spark.structured.source_plan import SourcePlanner
 from kafka08.spark.structured.source_read import read_range
 
@@ -69,9 +69,8 @@ class RangeTasks:
         leader = planned.leader if first else None
         yield from read_range(self._options, planned.wanted, leader, timestamp_ms=planned.read_ms)
 
-
     def _now(self, planner: SourcePlanner) -> int | None:
-        """What the messages of a batch have for a time if they have none of their own."""
+        """The time of messages that have none of their own."""
         return planner.now_ms() if self._options.settings.time_of_reading else None
 
 

@@ -1,4 +1,4 @@
-"""The offsets of a streaming query as its checkpoint has them: the form of Spark's own Kafka source,
+"""The offsets of a streaming query as its checkpoint has them: those of Spark's own Kafka source,
 and the time of reading.
 
 Messages of 0.8 have no time of their own. They get that of the batch which read them, and a batch

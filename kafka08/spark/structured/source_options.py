@@ -81,7 +81,7 @@ _NO_GROUP = (
 )
 _OFFSETS_ARE_KEPT = "the checkpoint keeps the offsets"
 _NO_PLACE = "set startingOffsets instead"
-# What jobs set that has no effect here, and why.
+# Options that jobs set and that have no effect here, with the reason.
 _REFUSED = {
     "groupIdPrefix": _NO_GROUP,
     "group.id": _NO_GROUP,

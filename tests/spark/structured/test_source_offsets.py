@@ -22,6 +22,7 @@ def test_json_has_one_order() -> None:
     with pytest.raises(ConfigError, match="checkpoint"):
         from_json({"t": 3})  # type: ignore[dict-item]
 
+
 def test_without_a_time_they_are_those_of_sparks_own_source() -> None:
     assert to_json({T: 3}) == {"t": {"0": 3}}
     assert read_time({"t": {"0": 3}}) is None
