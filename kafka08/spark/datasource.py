@@ -11,7 +11,9 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
@@ -28,11 +30,17 @@ from pyspark.sql.types import (
 )
 
 from kafka08.errors import ConfigError
-from kafka08.spark.structured.sink import BatchWriter, StreamWriter
-from kafka08.spark.structured.sink_options import sink_options
 from kafka08.spark.structured.source import BatchReader, SourceStreamReader
 from kafka08.spark.structured.source_options import SourceOptions, source_options, wants_headers
 
+if TYPE_CHECKING:
+    from kafka08.spark.structured.sink import BatchWriter, StreamWriter
+    from kafka08.spark.structured.sink_options import SinkOptions
+
+# Imported by name where something is written or read: each streaming query has a process that plans
+# it, which imports this module.
+_SINK = "kafka08.spark.structured.sink"
+_SINK_OPTIONS = "kafka08.spark.structured.sink_options"
 FORMAT = "kafka08"
 COLUMNS = StructType(
     [
@@ -108,17 +116,20 @@ class Kafka08DataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
         if overwrite:
             raise ConfigError('mode("overwrite") is not possible for a topic: use mode("append")')
-        return BatchWriter(sink_options(self.options, _types(schema)))
+        writer: BatchWriter = import_module(_SINK).BatchWriter(self._sink_options(schema))
+        return writer
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:
-        return StreamWriter(sink_options(self.options, _types(schema)))
+        writer: StreamWriter = import_module(_SINK).StreamWriter(self._sink_options(schema))
+        return writer
+
+    def _sink_options(self, schema: StructType) -> SinkOptions:
+        types = {field.name: field.dataType.simpleString() for field in schema}
+        options: SinkOptions = import_module(_SINK_OPTIONS).sink_options(self.options, types)
+        return options
 
     def _source_options(self, schema: StructType, streaming: bool) -> SourceOptions:
         asked, has = schema.simpleString(), self.schema().simpleString()
         if asked != has:
             raise ConfigError(f"The schema {asked} was asked for, but the source always has {has}")
         return source_options(self.options, streaming=streaming)
-
-
-def _types(schema: StructType) -> dict[str, str]:
-    return {field.name: field.dataType.simpleString() for field in schema}

@@ -7,9 +7,9 @@ is options and ranges.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -30,7 +30,12 @@ from kafka08.spark.structured.source_offsets import (
 )
 from kafka08.spark.structured.source_options import SourceOptions
 from kafka08.spark.structured.source_plan import SourcePlanner
-from kafka08.spark.structured.source_read import read_range
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Imported by name where a range is read: the process that plans a query does without it.
+_READ = "kafka08.spark.structured.source_read"
 
 
 class PlannedRange(NamedTuple):
@@ -67,6 +72,7 @@ class RangeTasks:
         context = TaskContext.get()
         first = context is None or context.attemptNumber() == 0
         leader = planned.leader if first else None
+        read_range = import_module(_READ).read_range
         yield from read_range(self._options, planned.wanted, leader, timestamp_ms=planned.read_ms)
 
     def _now(self, planner: SourcePlanner) -> int | None:
