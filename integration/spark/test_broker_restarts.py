@@ -31,6 +31,7 @@ pytest.importorskip("pyarrow")
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka08.spark.datasource import register
+from kafka08.spark.structured.source_offsets import from_json, to_json
 
 pytestmark = [pytest.mark.slow, *SPARK_WARNINGS]
 PROPS = {
@@ -78,9 +79,10 @@ class Query:
             raise self.query.exception()
 
     def offsets(self) -> list[dict[str, Any]]:
-        """Of all batches in the checkpoint."""
+        """Of all batches in the checkpoint, without the time of reading."""
         files = sorted((self.checkpoint / "offsets").glob("[0-9]*"), key=lambda p: int(p.name))
-        return [json.loads(path.read_text().splitlines()[-1]) for path in files]
+        found = [json.loads(path.read_text().splitlines()[-1]) for path in files]
+        return [to_json(from_json(each)) for each in found]
 
 
 @contextlib.contextmanager

@@ -28,8 +28,11 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from kafka08.common import TopicPartition
 from kafka08.spark.datasource import register
+from kafka08.spark.group_offsets import GroupOffsets
 from kafka08.spark.listener import GroupOffsetsListener
 from kafka08.spark.params import SourceParams
+from kafka08.spark.structured import source_offsets
+from kafka08.spark.values import TopicAndPartition
 
 pytestmark = SPARK_WARNINGS
 PROPS = {
@@ -87,8 +90,9 @@ def start(frame: DataFrame, out: Sums, checkpoint: Path, **trigger: Any) -> Any:
     return writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start()
 
 
-def offsets_of(query: Any) -> list[dict[str, Any]]:
-    return [json.loads(p["sources"][0]["endOffset"]) for p in query.recentProgress]
+def offsets_of(query: Any) -> list[dict[TopicPartition, int]]:
+    found = [json.loads(p["sources"][0]["endOffset"]) for p in query.recentProgress]
+    return [source_offsets.from_json(each) for each in found]
 
 
 # --- batch
@@ -331,7 +335,7 @@ def test_available_now_ends_at_the_offsets_of_its_start(
     assert query.awaitTermination(DEADLINE_S)
     assert out.values == [*range(700), *range(1000, 1700)]
     assert len(out.batches) == 3
-    assert offsets_of(query)[-1] == {topic: {"0": 700, "1": 700}}
+    assert offsets_of(query)[-1] == {TopicPartition(topic, n): 700 for n in range(2)}
     again = start(frame, out, tmp_path / "c", availableNow=True)
     assert again.awaitTermination(DEADLINE_S)
     assert out.values.count(5000) == 3
@@ -522,6 +526,17 @@ def test_a_checkpoint_of_sparks_own_connector_is_continued(
     assert query.awaitTermination(DEADLINE_S)
     assert out.batches == {1: [*range(3, 10), *range(14, 20)]}
 
+    def last() -> list[str]:
+        return (checkpoint / "offsets" / str(max(out.batches))).read_text().splitlines()
+
+    assert source_offsets.TIME in last()[-1]
+    # And back: what Spark's own source finds there is its own form.
+    plain = load(spark, broker, True, subscribe=topic, timeOfReading="false")
+    query = start(plain, out, checkpoint, availableNow=True)
+    assert query.awaitTermination(DEADLINE_S)
+    assert json.loads(last()[-1]) == {topic: {"0": 10, "1": 10}}
+    assert out.batches[2] == []
+
 
 def test_offsets_stay_when_the_last_topic_of_a_pattern_goes(
     spark: SparkSession, broker: Broker, tmp_path: Path, triggers: Triggers
@@ -660,6 +675,27 @@ def test_a_group_shows_the_progress_of_a_query(
         listener.close()
 
 
+@pytest.mark.parametrize("storage", ["zookeeper", "kafka"])
+def test_a_group_shows_what_a_foreach_batch_has_done(
+    spark: SparkSession, either: Broker, tmp_path: Path, storage: str
+) -> None:
+    topic, group = new_topic(either, 2), f"g-{uuid.uuid4().hex[:8]}"
+    send(either, topic, 0, range(30))
+    send(either, topic, 1, range(7))
+    properties = {"zookeeper.connect": either.zookeeper, "offsets.storage": storage}
+    offsets = GroupOffsets(properties, group)
+    frame = load(spark, either, True, subscribe=topic, startingOffsets="earliest")
+    writer = frame.writeStream.foreachBatch(lambda rows, _: offsets.commit_frame(rows))
+    writer = writer.option("checkpointLocation", str(tmp_path / "c"))
+    assert writer.trigger(availableNow=True).start().awaitTermination(DEADLINE_S)
+    partitions = [TopicAndPartition(topic, number) for number in range(3)]
+    assert offsets.committed(partitions) == {partitions[0]: 30, partitions[1]: 7}
+    offsets.close()
+    by_brokers = {"metadata.broker.list": either.address}
+    read = GroupOffsets(by_brokers, group).committed(partitions[:2])
+    assert read == ({partitions[0]: 30, partitions[1]: 7} if storage == "kafka" else {})
+
+
 @pytest.mark.slow
 def test_the_example_of_the_guide(
     broker: Broker, tmp_path: Path, launch: Callable[[Process], None]
@@ -667,6 +703,7 @@ def test_the_example_of_the_guide(
     section = (HOME / "docs" / "spark.md").read_text().partition("## Structured Streaming")[2]
     # The query, and the listener that shows its progress.
     blocks = [block.partition("```")[0] for block in section.split("```python\n")[1:]]
+    blocks = [each for each in blocks if "SparkSession" in each or "GroupOffsetsListener" in each]
     assert len(blocks) == 2
     text = "\n".join(blocks)
     assert "localhost:9092" in text

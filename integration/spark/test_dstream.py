@@ -44,6 +44,7 @@ from kafka08.spark.dstream import KafkaUtils, OffsetRange, TopicAndPartition
 from kafka08.spark.errors import JobError, UnreachableError
 from kafka08.spark.files.hadoop import HadoopFiles
 from kafka08.spark.files.offset_log import OffsetLog
+from kafka08.spark.group_offsets import GroupOffsets
 from kafka08.spark.planner import Range
 
 pytestmark = SPARK_WARNINGS
@@ -122,6 +123,29 @@ def test_given_offsets(sc: SparkContext, either: Broker) -> None:
     with running(sc, define):
         seen.wait(2)
     assert seen.values == [4, 5]
+
+
+def test_a_job_goes_on_where_its_group_is(sc: SparkContext, either: Broker) -> None:
+    topic, group = new_topic(either), f"g-{uuid.uuid4().hex[:8]}"
+    partition = TopicAndPartition(topic, 0)
+    offsets = GroupOffsets({"zookeeper.connect": either.zookeeper}, group)
+    assert offsets.committed([partition]) == {}
+    seen = Seen()
+
+    def define(ssc: StreamingContext) -> None:
+        begin = offsets.committed([partition])
+        params = {**direct(either), **SMALLEST}
+        stream = KafkaUtils.createDirectStream(ssc, [topic], params, begin or None)
+        stream.foreachRDD(seen.collect)
+        stream.foreachRDD(lambda rdd: offsets.commit(rdd.offsetRanges()))
+
+    for round in range(2):
+        send(either, topic, 0, range(10 * round, 10 * round + 10))
+        with running(sc, define):
+            seen.wait(10 * round + 10)
+        assert committed(either, group, topic) == {0: 10 * round + 10}
+    offsets.close()
+    assert [int(value) for _, value in seen.values] == list(range(20))
 
 
 @pytest.mark.scenario("spark-4")

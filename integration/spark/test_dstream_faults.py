@@ -46,11 +46,13 @@ if missing():
 from pyspark import SparkContext
 from pyspark.streaming import StreamingContext
 
+from kafka08.common import TopicPartition
 from kafka08.producer.config import ProducerConfig
 from kafka08.producer.event_handler import KeyedMessage
 from kafka08.producer.producer import Producer
 from kafka08.spark.dstream import KafkaUtils, OffsetRange
 from kafka08.spark.files.offset_log import DIRECTORY
+from kafka08.spark.params import SourceParams
 
 pytestmark = [pytest.mark.slow, *SPARK_WARNINGS]
 JOBS = Path(__file__).parent / "jobs"
@@ -274,7 +276,7 @@ def test_a_leader_killed_in_a_batch(sc: SparkContext, servers: Servers, kind: st
         stream.foreachRDD(collect)
 
     with (
-        conf_of(sc, kafka_maxRetries=100, kafka_maxRatePerPartition=40),
+        conf_of(sc, kafka_maxRatePerPartition=40),
         running(sc, define, INTERVAL_S),
         Producer(config) as producer,
     ):
@@ -302,6 +304,54 @@ def assert_continuous(seen: Seen) -> None:
     assert all(before[1] == after[0] for before, after in pairwise(seen.spans))
 
 
+@pytest.fixture
+def impatient(sc: SparkContext) -> Iterator[None]:
+    with conf_of(sc, kafka_maxRetries=1):
+        yield
+
+
+@pytest.mark.scenario("spark-13")
+def test_a_dying_broker_does_not_end_a_default_job(
+    servers: Servers, kind: str, tmp_path: Path, launch: Callable[[Process], None]
+) -> None:
+    """``local[2]``, where a task has one attempt, and no settings."""
+    brokers = servers.cluster(kind, 3)
+    topic = replicated_topic(brokers[0], [0, 1])
+    count = tmp_path / "count"
+    args = (addresses(brokers), topic, count)
+    job = driver("counting", tmp_path / "job", JOBS / "counting.py", *args)
+    launch(job)
+
+    def counted(least: int) -> None:
+        def there() -> bool:
+            assert job.alive, job.log[-3000:]
+            return int(text_of(count) or 0) >= least
+
+        wait_until(f"{least} counted", DEADLINE_S, there)
+
+    config = ProducerConfig(
+        metadata_broker_list=addresses(brokers),
+        request_required_acks=-1,
+        message_send_max_retries=100,
+    )
+    with Producer(config) as producer:
+        producer.send(*[KeyedMessage(topic, b"w") for _ in range(1000)])
+        counted(1)
+        producer.send(*[KeyedMessage(topic, b"w") for _ in range(1000)])
+        brokers[0].kill()
+        counted(2000)
+        # A retry may have sent some of these twice: the log says how many there are.
+        producer.send(*[KeyedMessage(topic, b"w") for _ in range(1000)])
+    with SourceParams(((("127.0.0.1", brokers[1].port)),)).offset_reader() as reader:
+        (end,) = reader.latest([TopicPartition(topic, 0)]).values()
+    assert end >= 3000
+    counted(end)
+    Path(f"{count}.stop").touch()
+    assert job.exit_code(DEADLINE_S) == 0, job.log[-3000:]
+    assert int(count.read_text()) == end
+
+
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.scenario("spark-14")
 def test_a_leader_that_is_away_fails_batches_and_loses_nothing(
     sc: SparkContext, servers: Servers, kind: str
@@ -337,6 +387,7 @@ def test_a_leader_that_is_away_fails_batches_and_loses_nothing(
     assert_continuous(seen)
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.scenario("spark-14", "spark-input-5")
 def test_brokers_that_are_away_fail_batches_and_lose_nothing(
     sc: SparkContext, servers: Servers
