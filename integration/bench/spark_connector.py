@@ -1,183 +1,220 @@
 """``kafka08`` beside Spark's own Kafka connector: `make bench WHAT=spark_connector`.
 
-Each runs on the PySpark and the broker that it is made for: ours on the installed PySpark and our
-broker, the connector on PySpark 4.0.0 and Kafka 3.9.1 with ZooKeeper. Values of 100 bytes, two
-partitions, local[2], alternating rounds. pip and Maven fetch the other side into a cache at the
-first use. If a part is missing, the program names it and measures nothing.
+Both run on one release of PySpark, the newest whose connector Maven Central has, and read and write
+the same topics of one broker in turn:
+
+- ours: a broker of this project with messages of format 0, and ``api.versions.enable``, which the
+  connector needs. The format ``kafka08`` speaks 0.8.2.2 to it, as it does by default.
+- 3.9.1: a broker of that release with messages of format 2. ``kafka08`` has
+  ``kafka.api.versions.request``, or the broker would convert each message.
+
+Topics have two partitions. Cases:
+
+- batch, stream, sink: rows a second and CPU, for each size of values and each kind of Spark. The
+  rate of a stream is that without its first batch. Half as many rows are written as are read.
+- peak: memory while a batch query reads two partitions of a gigabyte each (``--peak-rows``).
+- queries: the start, the memory and the idle CPU of many streaming queries in one driver, which ask
+  for news once a second.
+
+pip and Maven fetch what is missing at the first use. If that fails, the program names it and
+measures nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import configparser
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import venv
 from pathlib import Path
 
-from integration import maven, modern
+from integration import builds, modern
+from integration.bench.machine import described
+from integration.bench.spark_job import Job, Measured
 from integration.bench.table import Row, markdown
-from integration.harness import (
-    BROKER_LOG4J,
-    HOME,
-    Broker,
-    Process,
-    ZooKeeper,
-    free_port,
-    kill_everything,
-    properties,
-)
-from integration.spark.support import missing
-from integration.wire import Wire, wait_until
+from integration.harness import HOME, Broker, ZooKeeper, kill_everything
+from integration.modern import ModernBroker
+from integration.wire import Wire
 from kafka08.message.sets import encode_set
 
-VERSION = "4.0.0"
-ARTIFACT = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{VERSION}"
-KINDS = ["kafka08", "connector"]
-TOPICS = ("filled", "written")
-SET_ROWS = 5000
-VALUE_BYTES = 100
-JOB = Path(__file__).with_name("spark_job.py")
+VERSION = "4.2.0"
+CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{VERSION}"
+FORMATS = {"kafka08": "kafka08", "connector": "kafka"}
+RATES = ["batch", "stream", "sink"]
+CASES = [*RATES, "peak", "queries"]
+BROKERS = ["ours", modern.VERSION]
+MASTERS = ["local[2]", "local-cluster[2,1,1024]"]
+SIZES = [100, 1000]
+PEAK_SIZE = 1000
+QUERY_ROWS = 1000
+SET_BYTES = 500_000
+HEAP = ("-Xms1G", "-Xmx1G")
 
 
-def directory() -> Path:
-    return Path.home() / ".cache" / "kafka08" / f"spark-connector-{VERSION}"
+class Bench:
+    """Measures the jobs of ``args``; what they find gathers in ``rows``."""
+
+    def __init__(self, args: argparse.Namespace, python: Path, jars: Path) -> None:
+        self._args = args
+        self._python = python
+        self._jars = ",".join(map(str, sorted(jars.glob("*.jar"))))
+        self.rows: dict[str, Row] = {}
+
+    def measure(self, name: str, broker: Broker | ModernBroker) -> None:
+        """All cases against a broker that serves no topics yet."""
+        args = self._args
+        later = {"kafka.api.versions.request": "true"} if name != "ours" else {}
+        address = {"kafka.bootstrap.servers": broker.address}
+        options = {"kafka08": {**address, **later}, "connector": address}
+        rates = [case for case in RATES if case in args.cases]
+        broker.create_topic("written", 2)
+        for size in args.sizes if rates else ():
+            rows = args.rows * SIZES[0] // size
+            fill(broker, f"filled-{size}", size, rows)
+            for master in args.masters:
+                text = f"{size} B, broker {name}, {master}"
+                self._pairs(text, rates, options, master=master, size=size, rows=rows)
+        if "peak" in args.cases:
+            fill(broker, "filled-peak", PEAK_SIZE, args.peak_rows)
+            text = f"broker {name}, {MASTERS[0]}"
+            self._pairs(text, ["peak"], options, topic="filled-peak", rows=args.peak_rows)
+        if "queries" in args.cases:
+            fill(broker, "filled-queries", SIZES[0], QUERY_ROWS)
+            text = f"broker {name}"
+            self._pairs(text, ["queries"], options, topic="filled-queries", rows=QUERY_ROWS)
+
+    def _pairs(
+        self,
+        text: str,
+        cases: list[str],
+        options: dict[str, dict[str, str]],
+        *,
+        rows: int,
+        master: str = MASTERS[0],
+        size: int = SIZES[0],
+        topic: str = "",
+    ) -> None:
+        rounds, queries = self._args.rounds, self._args.queries
+        for _ in range(self._args.pairs):
+            for kind, format in FORMATS.items():
+                jars = self._jars if format == "kafka" else ""
+                source = topic or f"filled-{size}"
+                job = Job(
+                    format, options[kind], master, cases, source, size, rows, rounds, queries, jars
+                )
+                self.note(kind, text, self._run(job))
+
+    def _run(self, job: Job) -> Measured:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYSPARK"))}
+        environment = {**kept, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": str(HOME)}
+        command = [str(self._python), "-m", "integration.bench.spark_job"]
+        done = subprocess.run(
+            [*command, json.dumps(job._asdict())],
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        found: Measured = json.loads(done.stdout.splitlines()[-1])
+        return found
+
+    def note(self, kind: str, text: str, found: Measured) -> None:
+        for name, unit, more, values in found:
+            full = f"{name}, {text}"
+            print(f"{kind}, {full}: {values} {unit}", file=sys.stderr, flush=True)
+            row = self.rows.setdefault(full, Row(full, unit, more, {}))
+            row.values.setdefault(kind, []).extend(values)
 
 
-def jars() -> Path:
-    return directory() / "jars"
+def interpreter() -> Path:
+    """The Python that has this release of PySpark, and what setup.cfg asks for."""
+    config = configparser.ConfigParser()
+    config.read(HOME / "setup.cfg")
+    lists = config["options"]["install_requires"], config["options.extras_require"]["spark"]
+    needed = [line for text in lists for line in text.split("\n") if line]
+
+    def make(directory: Path) -> None:
+        program = builds.python_environment(directory / "venv", f"pyspark=={VERSION}")
+        builds.run([program, "-m", "pip", "install", "-q", *needed], directory)
+
+    directory = builds.made(f"pyspark-{VERSION}", [], make, key=" ".join(needed))
+    return directory / "venv" / "bin" / "python"
 
 
-def fetched() -> str:
-    """Why the connector cannot run here; empty when it can."""
-    reason = modern.missing()
-    if reason:
-        return reason
-    try:
-        if not (directory() / "venv").exists():
-            venv.create(directory() / "venv.tmp", with_pip=True, clear=True)
-            pip = [directory() / "venv.tmp" / "bin" / "python", "-m", "pip", "install", "-q"]
-            subprocess.run([*pip, f"pyspark=={VERSION}"], check=True, stdout=sys.stderr)
-            (directory() / "venv.tmp").rename(directory() / "venv")
-    except (OSError, subprocess.CalledProcessError) as error:
-        return f"PySpark {VERSION} was not fetched: {error}"
-    return maven.fetch(ARTIFACT, jars())
+def fill(broker: Broker | ModernBroker, topic: str, size: int, rows: int) -> None:
+    """A topic with ``rows`` random values."""
+    broker.create_topic(topic, 2)
+    count = min(SET_BYTES // size, rows)
+    data = encode_set([(None, os.urandom(size)) for _ in range(count)])
+    with Wire(broker.port) as wire:
+        for number in range(rows // count):
+            wire.produce(topic, number % 2, data)
 
 
-def later_broker(directory_: Path, zookeeper: str) -> str:
-    """Start Kafka 3.9.1 in ZooKeeper mode; its address."""
-    port = free_port()
-    directory_.mkdir(parents=True)
-    (directory_ / "log4j.properties").write_text(BROKER_LOG4J)
-    config = directory_ / "server.properties"
-    values = {
-        "broker.id": 0,
-        "listeners": f"PLAINTEXT://127.0.0.1:{port}",
-        "zookeeper.connect": zookeeper,
-        "log.dirs": directory_ / "data",
-        "num.partitions": 2,
-    }
-    config.write_text(properties(values))
-    java = ["java", "-Xms1G", "-Xmx1G", f"-Dlog4j.configuration=file:{directory_}/log4j.properties"]
-    java += ["-cp", f"{modern.directory()}/*", "kafka.Kafka", str(config)]
-    Process("later broker", java, directory_).spawn()
-
-    def listens() -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port)) == 0
-
-    wait_until("a later release", 60, listens)
-    return f"127.0.0.1:{port}"
+def numbers(text: str) -> list[int]:
+    return [int(word) for word in text.split(",")]
 
 
-def create_topics(zookeeper: ZooKeeper, chroot: str) -> None:
-    client = zookeeper.client(chroot)
-    try:
-        for topic in TOPICS:
-            for path, value in {
-                f"/config/topics/{topic}": {"version": 1, "config": {}},
-                f"/brokers/topics/{topic}": {"version": 1, "partitions": {"0": [0], "1": [0]}},
-            }.items():
-                client.create(path, json.dumps(value).encode(), makepath=True)
-    finally:
-        client.stop()
-        client.close()
-
-
-def fill(address: str, rows: int) -> None:
-    data = encode_set([(None, os.urandom(VALUE_BYTES)) for _ in range(SET_ROWS)])
-    with Wire(int(address.rpartition(":")[2])) as wire:
-        for topic in TOPICS:
-            wait_until(f"leaders of {topic}", 60, lambda: led(wire, topic))  # noqa: B023
-        for number in range(rows // SET_ROWS):
-            wire.produce("filled", number % 2, data)
-
-
-def led(wire: Wire, topic: str) -> bool:
-    try:
-        return all(wire.leader(topic, partition) >= 0 for partition in (0, 1))
-    except Exception:
-        return False  # the broker was not told of the topic yet
-
-
-def run(kind: str, address: str, rows: int, rounds: int) -> dict[str, list[tuple[float, float]]]:
-    """Case -> (rows a second, CPU seconds) of each round."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYSPARK"))}
-    environment |= {"SPARK_LOCAL_IP": "127.0.0.1"}
-    command = [str(JOB), "kafka" if kind == "connector" else kind, address, str(rows), str(rounds)]
-    if kind == "connector":
-        command = [
-            str(directory() / "venv" / "bin" / "python"),
-            *command,
-            ",".join(map(str, sorted(jars().glob("*.jar")))),
-        ]
-    else:
-        command = [sys.executable, *command]
-        environment["PYTHONPATH"] = str(HOME)
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    found: dict[str, list[tuple[float, float]]] = json.loads(done.stdout.splitlines()[-1])
+def some(known: list[str], text: str) -> list[str]:
+    """Words of ``known``, or the first letters of them, one after the other."""
+    words = text.split("+")
+    found = [each for each in known if any(each.startswith(word) for word in words)]
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text} is not among {' '.join(known)}")
     return found
 
 
-def main(argv: list[str] | None = None) -> int:
+def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--rows", type=int, default=2_000_000, help="of 100 bytes; larger: fewer")
     parser.add_argument("--pairs", type=int, default=3, help="each Spark is started so often")
     parser.add_argument("--rounds", type=int, default=3, help="of each start")
-    args = parser.parse_args(argv)
-    reason = missing() or fetched()
-    if reason:
-        print(f"Not measured beside Spark's own connector: {reason}", file=sys.stderr)
+    parser.add_argument("--peak-rows", type=int, default=2_000_000, help="of 1,000 bytes")
+    parser.add_argument("--sizes", type=numbers, default=SIZES, metavar="BYTES,...")
+    parser.add_argument("--queries", type=numbers, default=[1, 10, 100], metavar="COUNT,...")
+    for name, known in {"cases": CASES, "brokers": BROKERS, "masters": MASTERS}.items():
+        parser.add_argument(
+            f"--{name}",
+            type=lambda text, known=known: some(known, text),  # type: ignore[misc]
+            default=known,
+            help=f"of {' '.join(known)}, by their first letters, with + between them",
+        )
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = arguments(argv)
+    try:
+        if reason := modern.missing():
+            raise builds.MissingError(reason)
+        bench = Bench(args, interpreter(), builds.jars(CONNECTOR))
+    except builds.MissingError as error:
+        print(f"Not measured beside Spark's own connector: {error}", file=sys.stderr)
         return 0
     scratch = Path(tempfile.mkdtemp(prefix="kafka08-bench-connector-"))
-    rates: dict[str, dict[str, list[float]]] = {}
-    seconds: dict[str, dict[str, list[float]]] = {}
     try:
-        zookeeper = ZooKeeper(scratch / "zookeeper").start()
-        ours = Broker("ours", scratch / "ours", f"{zookeeper.connect}/ours").start()
-        addresses = dict(zip(KINDS, (ours.address, ""), strict=True))
-        addresses["connector"] = later_broker(scratch / "later", f"{zookeeper.connect}/later")
-        for kind, chroot in zip(KINDS, ("/ours", "/later"), strict=True):
-            create_topics(zookeeper, chroot)
-            fill(addresses[kind], args.rows)
-        for _ in range(args.pairs):
-            for kind in KINDS:
-                for name, found in run(kind, addresses[kind], args.rows, args.rounds).items():
-                    print(f"{kind} {name}: {found}", file=sys.stderr, flush=True)
-                    for rate, cpu in found:
-                        rates.setdefault(name, {}).setdefault(kind, []).append(rate / 1000)
-                        seconds.setdefault(name, {}).setdefault(kind, []).append(cpu)
+        for name in args.brokers:
+            broker = start(name, scratch / name)
+            bench.measure(name, broker)
+            kill_everything()
     finally:
         kill_everything()
         shutil.rmtree(scratch, ignore_errors=True)
-    table = [Row(name, "k rows/s", True, values) for name, values in rates.items()]
-    table += [Row(f"{name}, CPU", "s/M rows", False, values) for name, values in seconds.items()]
-    print(markdown(table, KINDS))
+    print(f"{described()}, PySpark {VERSION}, {args.rows:,} rows\n")
+    print(markdown(list(bench.rows.values()), list(FORMATS), cpu="Spark's"))
     return 0
+
+
+def start(name: str, directory: Path) -> Broker | ModernBroker:
+    if name != "ours":
+        return ModernBroker(directory, java=HEAP).start()
+    zookeeper = ZooKeeper(directory / "zookeeper").start()
+    props = {"api.versions.enable": "true"}
+    return Broker("ours", directory / "broker", f"{zookeeper.connect}/bench", props=props).start()
 
 
 if __name__ == "__main__":

@@ -24,8 +24,9 @@ class Row(NamedTuple):
         return statistics.median(numbers) if numbers else None
 
 
-def markdown(rows: list[Row], kinds: list[str]) -> str:
-    """One line per cell; what belongs to a cell (after `: `) stands in columns of its own."""
+def markdown(rows: list[Row], kinds: list[str], *, cpu: str = "the broker's") -> str:
+    """One line per cell; what belongs to a cell (after `: `) stands in columns of its own. ``cpu``
+    says whose CPU time is in the table."""
     parts: dict[str, dict[str, Row]] = {}
     for row in rows:
         name, _, part = row.name.partition(": ")
@@ -37,7 +38,7 @@ def markdown(rows: list[Row], kinds: list[str]) -> str:
     if rich:
         out += "\n\n" + _rich(rich, kinds)
     if len(kinds) > 1:
-        out += f"\n\nRatio: {kinds[0]} / {kinds[1]}. CPU: the broker's user and system seconds."
+        out += f"\n\nRatio: {kinds[0]} / {kinds[1]}. CPU: {cpu} user and system seconds."
     return out
 
 
