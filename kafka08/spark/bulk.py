@@ -182,13 +182,14 @@ def _text_row(message: KafkaMessageAndMetadata) -> Cells:
 
 
 def _with_bucket(frame: DataFrame, time_ms: int, pattern: str, field: str) -> DataFrame:
-    now = F.timestamp_millis(F.lit(time_ms))
-    moment = now
+    moment = F.timestamp_millis(F.lit(time_ms))
     if field:
         # A function of the JVM's that takes the path as it is: field names may hold anything.
         text = F.get_json_object(F.col("value").cast("string"), f"$['{field}']")
-        number = F.timestamp_millis(text.try_cast("long"))
-        moment = F.coalesce(number, text.try_cast("timestamp"), now)
+        # As SQL: columns have no method try_cast before Spark 4.
+        frame = frame.withColumn("bucket", text)
+        number = F.expr("timestamp_millis(try_cast(bucket AS bigint))")
+        moment = F.coalesce(number, F.expr("try_cast(bucket AS timestamp)"), moment)
     return frame.withColumn(
         "bucket", F.date_format(F.to_utc_timestamp(moment, F.current_timezone()), pattern)
     )

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -29,9 +28,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+import kafka08.spark.versions.sources as api  # first, as it says if Spark is too old
 from kafka08.errors import ConfigError
 from kafka08.spark.structured.source import BatchReader, SourceStreamReader
 from kafka08.spark.structured.source_options import SourceOptions, source_options, wants_headers
+from kafka08.spark.versions.streams import stream_reader
 
 if TYPE_CHECKING:
     from kafka08.spark.structured.sink import BatchWriter, StreamWriter
@@ -97,7 +98,7 @@ def show_py_files(directory: Path) -> None:
         (directory / "streaming_job").symlink_to(".")
 
 
-class Kafka08DataSource(DataSource):
+class Kafka08DataSource(api.DataSource):
     """Gives Spark readers and writers; all methods raise ConfigError for a wrong option."""
 
     @classmethod
@@ -111,7 +112,7 @@ class Kafka08DataSource(DataSource):
         return BatchReader(self._source_options(schema, False))
 
     def streamReader(self, schema: StructType) -> SourceStreamReader:
-        return SourceStreamReader(self._source_options(schema, True))
+        return stream_reader(self._source_options(schema, True), self.options)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
         if overwrite:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pyspark import RDD, SparkContext, TaskContext
-from pyspark.core.rdd import PipelinedRDD
 from pyspark.serializers import Serializer
 
 from kafka08.common import Broker, TopicPartition
@@ -30,6 +29,7 @@ from kafka08.spark.values import (
     to_offset_range,
     utf8_decoder,
 )
+from kafka08.spark.versions.rdds import PipelinedRDD
 
 RDDS_KEPT = 64
 RANGES_KEPT = 10_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -10,6 +11,7 @@ from kafka08.common import TopicPartition
 from kafka08.message.sets import encode_set
 from kafka08.spark.params import SourceParams
 from kafka08.spark.planner import Range
+from kafka08.spark.structured.source import SourceStreamReader
 from kafka08.spark.structured.source_options import BOOTSTRAP, SourceOptions, SourceSettings
 from kafka08.spark.structured.source_plan import SourcePlanner
 from kafka08.spark.structured.source_read import read_range
@@ -42,6 +44,15 @@ def planner_of(
     cluster: FakeCluster, options: SourceOptions = OPTIONS, runtime: FakeRuntime | None = None
 ) -> SourcePlanner:
     return SourcePlanner(options, cluster=client_of(cluster), runtime=runtime or FakeRuntime())
+
+
+Stream = TypeVar("Stream", bound=SourceStreamReader)
+
+
+def planned_by(stream: Stream, planner: SourcePlanner) -> Stream:
+    """The reader, with a planner that it did not make."""
+    stream._made = planner
+    return stream
 
 
 def read(

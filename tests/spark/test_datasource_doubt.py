@@ -25,7 +25,7 @@ from tests.fakes.cluster import FakeCluster, connect
 from tests.fakes.runtime import FakeRuntime
 from tests.spark.cluster import ONE as BROKER
 from tests.spark.cluster import T, cluster_of, put
-from tests.spark.sources import with_settings
+from tests.spark.sources import planned_by, with_settings
 
 ONE = TopicPartition("t", 1)
 PARAMS = SourceParams((("h", 9092),), backoff_ms=1000, option=BOOTSTRAP)
@@ -80,9 +80,8 @@ def stream_of(
 ) -> tuple[SourceStreamReader, FakeRuntime]:
     options = with_settings(options, fail_on_data_loss=fail_on_data_loss)
     runtime = FakeRuntime()
-    stream = SourceStreamReader(options)
-    stream._made = SourcePlanner(options, runtime=runtime)
-    return stream, runtime
+    planner = SourcePlanner(options, runtime=runtime)
+    return planned_by(SourceStreamReader(options), planner), runtime
 
 
 def following(stream: SourceStreamReader, start: dict[str, Any] = START) -> dict[str, Any]:

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql.datasource import (
-    DataSourceArrowWriter,
-    DataSourceStreamArrowWriter,
-    WriterCommitMessage,
-)
 
 from kafka08.errors import KafkaError, RequestTimedOutError
 from kafka08.producer.kafka_producer import KafkaProducer
 from kafka08.spark.structured.sink_options import BOOTSTRAP, HEADERS, SinkOptions
+from kafka08.spark.versions.sources import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
 
 logger = logging.getLogger("kafka08.spark.sink")
 

@@ -11,14 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    ReadMinRows,
-    SupportsTriggerAvailableNow,
-)
 
 from kafka08.common import Broker
 from kafka08.spark.planner import Offsets, Range
@@ -30,6 +22,16 @@ from kafka08.spark.structured.source_offsets import (
 )
 from kafka08.spark.structured.source_options import SourceOptions
 from kafka08.spark.structured.source_plan import SourcePlanner
+from kafka08.spark.versions.sources import (
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -66,6 +66,7 @@ _BY_TIME = {
     ENDING: ("endingTimestamp", "endingOffsetsByTimestamp"),
 }
 MAX_OFFSETS, MIN_OFFSETS = "maxOffsetsPerTrigger", "minOffsetsPerTrigger"
+MAX_DELAY = "maxTriggerDelay"
 BOOTSTRAP = "kafka.bootstrap.servers"
 API_VERSIONS = "kafka.api.versions.request"
 ISOLATION = "kafka.isolation.level"
@@ -116,7 +117,7 @@ class SourceSettings(Settings):
 
     max_offsets: int = _limit(MAX_OFFSETS, doc="messages of a batch at most")
     min_offsets: int = _limit(MIN_OFFSETS, doc="messages that a batch waits for")
-    max_delay_ms: int = setting("maxTriggerDelay", 15 * 60 * 1000, DURATION, doc="but not longer")
+    max_delay_ms: int = setting(MAX_DELAY, 15 * 60 * 1000, DURATION, doc="but not longer")
     min_partitions: int = _limit("minPartitions", doc="tasks of a batch at least")
     max_records: int = _limit("maxRecordsPerPartition", doc="messages of a task at most")
     fail_on_data_loss: bool = _truth(

@@ -29,6 +29,7 @@ from tests.spark.sources import (
     OPTIONS,
     filled,
     messages,
+    planned_by,
     planner_of,
     read,
     with_settings,
@@ -45,9 +46,7 @@ def cluster() -> FakeCluster:
 def stream_of(
     cluster: FakeCluster, options: SourceOptions = OPTIONS, runtime: FakeRuntime | None = None
 ) -> SourceStreamReader:
-    stream = SourceStreamReader(options)
-    stream._made = planner_of(cluster, options, runtime)
-    return stream
+    return planned_by(SourceStreamReader(options), planner_of(cluster, options, runtime))
 
 
 def test_a_reader_travels_without_its_connections(cluster: FakeCluster) -> None:
