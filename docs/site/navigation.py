@@ -41,6 +41,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Data engineers": (
         "docs/guide-data",
         "docs/spark",
+        "docs/spark-moving",
         "docs/connect",
     ),
     "Reference": (

@@ -20,6 +20,7 @@ from kafka08.spark.reader import FETCH_BYTES, MAX_FETCH_BYTES, RangeReader
 
 SMALLEST = "smallest"
 BROKERS, BOOTSTRAP = "metadata.broker.list", "bootstrap.servers"
+RESET, CLIENT_ID = "auto.offset.reset", "client.id"
 
 
 class SourceParams(NamedTuple):
@@ -104,6 +105,12 @@ class _FetchSettings(Settings):
     )
 
 
+# The kafkaParams of direct streams and RDDs that have an effect.
+KEYS = frozenset(
+    {BROKERS, BOOTSTRAP, RESET, CLIENT_ID} | _FetchSettings.keys() | ClientSecurity.keys()
+)
+
+
 def source_params(params: Mapping[str, str]) -> SourceParams:
     """Raises JobError, which says what is missing.
 
@@ -122,9 +129,9 @@ def source_params(params: Mapping[str, str]) -> SourceParams:
         raise JobError(str(error)) from None
     return SourceParams(
         endpoints_in(brokers),
-        params.get("auto.offset.reset", "").lower() == SMALLEST,
+        params.get(RESET, "").lower() == SMALLEST,
         **settings.values(),
-        client_id=params.get("client.id", ""),
+        client_id=params.get(CLIENT_ID, ""),
         option=BROKERS if params.get(BROKERS) else BOOTSTRAP,
         security=security,
     )

@@ -41,11 +41,12 @@ def build_only(root: Path) -> Iterator[Path]:
 
 
 def console_scripts(root: Path) -> list[str]:
-    """The commands, as pip writes them: both names of each script, and two of their own."""
+    """The commands, as pip writes them: both names of each script, and three of their own."""
     names = {name for path in (root / "bin").glob("*.sh") for name in (path.name, path.stem)}
     return [
         "kafka08-container = kafka08.container:main",
         "kafka08-home = kafka08.commands:print_home",
+        "kafka08-spark-submit = kafka08.spark.submit:main",
         *(f"{name} = kafka08.commands:run_script" for name in sorted(names)),
     ]
 

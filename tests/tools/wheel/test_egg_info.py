@@ -21,6 +21,7 @@ def test_every_script_is_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     commands = {point.name: point.value for point in found.entry_points}
     assert commands.pop("kafka08-home") == "kafka08.commands:print_home"
     assert commands.pop("kafka08-container") == "kafka08.container:main"
+    assert commands.pop("kafka08-spark-submit") == "kafka08.spark.submit:main"
     scripts = [name for name in os.listdir(ROOT / "bin") if not name.endswith((".bash", ".py"))]
     assert commands == dict.fromkeys(scripts, "kafka08.commands:run_script")
     assert "kafka-topics.sh" in scripts
