@@ -23,7 +23,6 @@ measures nothing.
 from __future__ import annotations
 
 import argparse
-import configparser
 import json
 import os
 import shutil
@@ -38,6 +37,7 @@ from integration.bench.spark_job import Job, Measured
 from integration.bench.table import Row, markdown
 from integration.harness import HOME, Broker, ZooKeeper, kill_everything
 from integration.modern import ModernBroker
+from integration.spark import environments
 from integration.wire import Wire
 from kafka08.message.sets import encode_set
 
@@ -130,21 +130,6 @@ class Bench:
             row.values.setdefault(kind, []).extend(values)
 
 
-def interpreter() -> Path:
-    """The Python that has this release of PySpark, and what setup.cfg asks for."""
-    config = configparser.ConfigParser()
-    config.read(HOME / "setup.cfg")
-    lists = config["options"]["install_requires"], config["options.extras_require"]["spark"]
-    needed = [line for text in lists for line in text.split("\n") if line]
-
-    def make(directory: Path) -> None:
-        program = builds.python_environment(directory / "venv", f"pyspark=={VERSION}")
-        builds.run([program, "-m", "pip", "install", "-q", *needed], directory)
-
-    directory = builds.made(f"pyspark-{VERSION}", [], make, key=" ".join(needed))
-    return directory / "venv" / "bin" / "python"
-
-
 def fill(broker: Broker | ModernBroker, topic: str, size: int, rows: int) -> None:
     """A topic with ``rows`` random values."""
     broker.create_topic(topic, 2)
@@ -191,7 +176,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if reason := modern.missing():
             raise builds.MissingError(reason)
-        bench = Bench(args, interpreter(), builds.jars(CONNECTOR))
+        bench = Bench(args, environments.interpreter(VERSION), builds.jars(CONNECTOR))
     except builds.MissingError as error:
         print(f"Not measured beside Spark's own connector: {error}", file=sys.stderr)
         return 0

@@ -7,7 +7,6 @@ pip makes one at its first use, in the cache of ``builds``: what setup.cfg asks 
 from __future__ import annotations
 
 import configparser
-import functools
 from pathlib import Path
 
 from integration import builds
@@ -24,16 +23,12 @@ def requirements() -> list[str]:
     return [line for text in lists for line in text.split("\n") if line]
 
 
-@functools.cache
-def interpreter(version: str) -> Path | builds.MissingError:
-    """The Python that has PySpark ``version``, or why there is none."""
+def interpreter(version: str) -> Path:
+    """The Python that has PySpark ``version``. Raises MissingError."""
 
     def make(directory: Path) -> None:
         program = builds.python_environment(directory / "venv", f"pyspark=={version}")
         builds.run([program, "-m", "pip", "install", "-q", *requirements()], directory)
 
-    try:
-        directory = builds.made(f"pyspark-{version}", [], make, key=" ".join(requirements()))
-    except builds.MissingError as error:
-        return error
+    directory = builds.made(f"pyspark-{version}", [], make, key=" ".join(requirements()))
     return directory / "venv" / "bin" / "python"

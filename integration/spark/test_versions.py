@@ -58,25 +58,33 @@ def test_a_release(version: str, broker: Broker, tmp_path: Path) -> None:
         assert NEEDS_40.format(version) in structured
         return
     limited = structured.pop("limited")
+    old = version < "4.2"
     more = [*ROWS, [1, 2, "more"]]
+    # A batch that was not committed copies its row again.
+    again = [*more, [1, 3, "more"]]
+    late = [*again, [1, 4, "late"]]
+    later = [*late, [1, 5, "late"], [1, 6, "later"]]
     assert structured == {
         "batch": ROWS,
         "times": True,
         "copied": [ROWS, more, more],
         "batches": 2,
+        "killed": [again if old else late, late],
+        "wrapped": [later, later],
     }
-    if version < "4.2":
+    if old:
         assert NEEDS_42 in limited
     else:
-        assert sum(limited) == 5
-        assert max(limited) < 5
+        assert sum(limited) == 7
+        assert max(limited) < 7
 
 
 def run(version: str, *arguments: str) -> dict[str, Any]:
     """The results of the job. Skips if there is no such PySpark."""
-    python = environments.interpreter(version)
-    if isinstance(python, builds.MissingError):
-        pytest.skip(f"PySpark {version}: {python}")
+    try:
+        python = environments.interpreter(version)
+    except builds.MissingError as error:
+        pytest.skip(f"PySpark {version}: {error}")
     done = subprocess.run(
         [python, str(JOB), *arguments],
         env={**os.environ, "PYTHONPATH": str(HOME)},

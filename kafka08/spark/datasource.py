@@ -28,10 +28,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-import kafka08.spark.versions.sources as api  # first, as it says if Spark is too old
 from kafka08.errors import ConfigError
 from kafka08.spark.structured.source import BatchReader, SourceStreamReader
 from kafka08.spark.structured.source_options import SourceOptions, source_options, wants_headers
+from kafka08.spark.versions.sources import DataSource
 from kafka08.spark.versions.streams import stream_reader
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def show_py_files(directory: Path) -> None:
         (directory / "streaming_job").symlink_to(".")
 
 
-class Kafka08DataSource(api.DataSource):
+class Kafka08DataSource(DataSource):
     """Gives Spark readers and writers; all methods raise ConfigError for a wrong option."""
 
     @classmethod

@@ -15,8 +15,8 @@ try:
     from pyspark.streaming import DStream, StreamingContext
 except ImportError as error:
     raise ImportError(
-        "kafka08.spark.dstream needs PySpark 4: pip install 'pyspark>=4.2', or have it on the "
-        f"path ({error})"
+        "kafka08.spark.dstream needs PySpark 3.5 or later: pip install 'pyspark>=3.5', or have it "
+        f"on the path ({error})"
     ) from error
 
 from kafka08.common import Broker as Leader

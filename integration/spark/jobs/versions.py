@@ -32,6 +32,7 @@ warnings.simplefilter("ignore")
 
 DEADLINE_S = 180
 FIELD = "at"
+WRAPPER = "spark.sql.streaming.triggerAvailableNowWrapper.enabled"
 # By partition; two are JSON with a time.
 LINES = (["to be", '{"at":1404210000000}'], ["to be", '{"at":"2014-07-01T11:20:00Z"}'])
 MORE = "or not"
@@ -168,13 +169,13 @@ class Job:
         found["times"] = all(began <= row.ms <= time.time() * 1000 for row in times)
         self.copy()
         found["copied"] = [self.rows(self._copies)]
-        schema = "key string, value string, partition int"
-        row = self._spark.createDataFrame([(None, "more", 1)], schema)
-        self.sink(row.write.format("kafka08"), self._target).mode("append").save()
+        self.write("more")
         for _ in range(2):
             self.copy()
             found["copied"].append(self.rows(self._copies))
         found["batches"] = len(list((self._root / "copy" / "commits").glob("[0-9]")))
+        found["killed"] = self.killed("late", False)
+        found["wrapped"] = self.killed("later", True)
         found["limited"] = self.limited()
         return found
 
@@ -191,11 +192,31 @@ class Job:
         frame = self.source(self._spark.read, topic).load().orderBy("partition", "offset")
         return [(row.partition, row.offset, text(row.value)) for row in frame.collect()]
 
+    def write(self, value: str) -> None:
+        schema = "key string, value string, partition int"
+        row = self._spark.createDataFrame([(None, value, 1)], schema)
+        self.sink(row.write, self._target).mode("append").save()
+
     def copy(self) -> None:
         rows = self.source(self._spark.readStream, self._target).load()
         writer = self.sink(rows.select("key", "value", "partition").writeStream, self._copies)
         writer = writer.option("checkpointLocation", str(self._root / "copy"))
         writer.trigger(availableNow=True).start().awaitTermination()
+
+    def killed(self, value: str, wrapper: bool) -> list[list[Any]]:
+        """The copies after one and two starts of the query, whose last batch was not committed, and
+        which has a row more to read."""
+        self._spark.conf.set(WRAPPER, str(wrapper).lower())
+        commits = self._root / "copy" / "commits"
+        last = max(int(path.name) for path in commits.glob("[0-9]*"))
+        for name in (f"{last}", f".{last}.crc"):
+            (commits / name).unlink()
+        self.write(value)
+        found = []
+        for _ in range(2):
+            self.copy()
+            found.append(self.rows(self._copies))
+        return found
 
     def limited(self) -> list[int] | str:
         """The sizes of batches under a limit, or why there is none."""

@@ -51,8 +51,7 @@ class UnlimitedStreamReader(SourceStreamReader):
         if self._initial is None:
             start = self._planner.initial()
             if self._seen is not None:
-                # With availableNow, Spark has asked for the ends first, and a batch cannot begin
-                # after them.
+                # A new query is asked for its end first, and cannot begin after it.
                 ends = from_json(self._seen)
                 start = {tp: min(offset, ends[tp]) for tp, offset in start.items() if tp in ends}
             self._initial = self._seen = to_json(start)

@@ -48,10 +48,10 @@ def test_limits_need_a_later_spark(name: str) -> None:
 
 def test_a_new_query(cluster: FakeCluster) -> None:
     stream = stream_of(cluster, EARLIEST)
-    start = stream.initialOffset()
-    assert from_json(start) == {T: 0, ONE: 0}
     end = stream.latestOffset()
     assert from_json(end) == {T: 10, ONE: 30}
+    start = stream.initialOffset()
+    assert from_json(start) == {T: 0, ONE: 0}
     assert stream.initialOffset() == start
     assert [each.value.wanted.size for each in stream.partitions(start, end)] == [10, 30]
 
@@ -69,7 +69,7 @@ def test_without_news_the_offsets_are_the_same(cluster: FakeCluster) -> None:
     assert at_the_end.initialOffset() == at_the_end.latestOffset() == {"t": {"0": 10, "1": 30}}
 
 
-def test_a_query_with_available_now_is_asked_for_its_end_first(cluster: FakeCluster) -> None:
+def test_a_new_query_is_asked_for_its_end_first(cluster: FakeCluster) -> None:
     """Messages and partitions that come in between are for the next run."""
     stream = stream_of(cluster)
     end = stream.latestOffset()
