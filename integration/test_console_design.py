@@ -46,9 +46,9 @@ def _light(browser: Any) -> None:
 
 
 def against(browser: Any, heading: str) -> list[str]:
-    """The faults of the page that the browser shows."""
-    found = browser.find_element("css selector", "h1").text
-    assert heading in found
+    """The faults of the page with ``heading``, which the browser shows or is about to show."""
+    look = "return document.querySelector('h1')?.innerText ?? ''"
+    wait_until(heading, WAIT_S, lambda: heading in browser.execute_script(look))
     wrong = axe.violations(browser, axe.script())
     if overflow(browser) > 0:
         wrong.append(f"{overflow(browser)} px too wide")

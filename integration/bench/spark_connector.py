@@ -41,8 +41,6 @@ from integration.spark import environments
 from integration.wire import Wire
 from kafka08.message.sets import encode_set
 
-VERSION = "4.2.0"
-CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{VERSION}"
 FORMATS = {"kafka08": "kafka08", "connector": "kafka"}
 RATES = ["batch", "stream", "sink"]
 CASES = [*RATES, "peak", "queries"]
@@ -58,10 +56,10 @@ HEAP = ("-Xms1G", "-Xmx1G")
 class Bench:
     """Measures the jobs of ``args``; what they find gathers in ``rows``."""
 
-    def __init__(self, args: argparse.Namespace, python: Path, jars: Path) -> None:
+    def __init__(self, args: argparse.Namespace, python: Path, jars: str) -> None:
         self._args = args
         self._python = python
-        self._jars = ",".join(map(str, sorted(jars.glob("*.jar"))))
+        self._jars = jars
         self.rows: dict[str, Row] = {}
 
     def measure(self, name: str, broker: Broker | ModernBroker) -> None:
@@ -176,7 +174,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if reason := modern.missing():
             raise builds.MissingError(reason)
-        bench = Bench(args, environments.interpreter(VERSION), builds.jars(CONNECTOR))
+        bench = Bench(args, *environments.other_connector())
     except builds.MissingError as error:
         print(f"Not measured beside Spark's own connector: {error}", file=sys.stderr)
         return 0
@@ -189,7 +187,7 @@ def main(argv: list[str] | None = None) -> int:
     finally:
         kill_everything()
         shutil.rmtree(scratch, ignore_errors=True)
-    print(f"{described()}, PySpark {VERSION}, {args.rows:,} rows\n")
+    print(f"{described()}, PySpark {environments.OTHER_VERSION}, {args.rows:,} rows\n")
     print(markdown(list(bench.rows.values()), list(FORMATS), cpu="Spark's"))
     return 0
 

@@ -14,6 +14,9 @@ from integration.harness import HOME
 
 # The newest patch of each.
 VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0")
+# The newest that has Spark's own connector.
+OTHER_VERSION = "4.2.0"
+OTHER_CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{OTHER_VERSION}"
 
 
 def requirements() -> list[str]:
@@ -32,3 +35,10 @@ def interpreter(version: str) -> Path:
 
     directory = builds.made(f"pyspark-{version}", [], make, key=" ".join(requirements()))
     return directory / "venv" / "bin" / "python"
+
+
+def other_connector() -> tuple[Path, str]:
+    """The Python that has PySpark ``OTHER_VERSION``, and the jars of Spark's own connector for
+    ``spark.jars``. Raises MissingError."""
+    jars = builds.jars(OTHER_CONNECTOR)
+    return interpreter(OTHER_VERSION), ",".join(map(str, sorted(jars.glob("*.jar"))))

@@ -17,8 +17,9 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import DataFrame, SparkSession
 
-from integration.bench import spark_connector
+from integration import builds
 from integration.harness import Broker, ZooKeeper
+from integration.spark import environments
 from integration.spark.jobs import connector
 from integration.spark.scene import SPARK_WARNINGS, new_topic
 from integration.spark.support import missing, produce, spark_conf
@@ -166,11 +167,11 @@ def test_a_stream_copies_headers(spark: SparkSession, broker: Broker, tmp_path: 
 @pytest.fixture(scope="module")
 def own_connector() -> list[str]:
     """The interpreter that has Spark's own connector, and its jars."""
-    reason = spark_connector.fetched()
-    if reason:
-        pytest.skip(reason)
-    jars = ",".join(map(str, sorted(spark_connector.jars().glob("*.jar"))))
-    return [str(spark_connector.directory() / "venv" / "bin" / "python"), jars]
+    try:
+        python, jars = environments.other_connector()
+    except builds.MissingError as error:
+        pytest.skip(str(error))
+    return [str(python), jars]
 
 
 @pytest.mark.scenario("modern-51")

@@ -18,10 +18,10 @@ pytest.importorskip("confluent_kafka")
 
 from pyspark.sql import SparkSession
 
-from integration import modern, transactional
-from integration.bench import spark_connector
+from integration import builds, modern, transactional
 from integration.harness import Broker, ZooKeeper
 from integration.modern import ModernBroker
+from integration.spark import environments
 from integration.spark.jobs import isolation
 from integration.spark.scene import SPARK_WARNINGS
 from integration.spark.support import missing, spark_conf
@@ -185,10 +185,10 @@ def test_bulk_loads(
 
 @pytest.mark.scenario("transactions-45")
 def test_sparks_own_connector(address: str, topic: str) -> None:
-    if reason := spark_connector.fetched():
-        pytest.skip(reason)
-    jars = ",".join(map(str, sorted(spark_connector.jars().glob("*.jar"))))
-    python = spark_connector.directory() / "venv" / "bin" / "python"
+    try:
+        python, jars = environments.other_connector()
+    except builds.MissingError as error:
+        pytest.skip(str(error))
     _open = transactional.fill(address, topic)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYSPARK"))}
     done = subprocess.run(

@@ -121,7 +121,8 @@ def test_who_gets_the_zip(
 
 def test_another_python_that_has_kafka08(home: Path) -> None:
     link = home.parent / "python"
-    link.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {shlex.quote(PYTHON)} "$@"\n')
+    root, python = shlex.quote(str(ROOT)), shlex.quote(PYTHON)
+    link.write_text(f'#!/bin/sh\nPYTHONPATH={root} exec {python} "$@"\n')
     link.chmod(0o755)
     assert command.has_kafka08(str(link))
 
