@@ -155,6 +155,11 @@ QUICK_TESTS = {
     "test_late_data": set(),
     "test_packaging": {"test_what_is_in_the_zip"},
     "test_query_faults": set(),
+    "test_submit": {
+        "test_the_import_may_be_anywhere",
+        "test_how_a_job_fails",
+        "test_a_notebook",
+    },
 }
 # Of the other modules, what takes long and has a quicker relative, as "module::name".
 NOT_QUICK = (
@@ -172,6 +177,7 @@ NOT_QUICK = (
     "test_full_disks::test_a_follower_has_no_room?original?",
     "test_full_disks::test_a_topic_made_*",
     "test_group_tools::test_every_scenario?*bootstrap-server-*",
+    "test_later_messages::test_sparks_own_*",
     "test_later_settings::test_what_is_refused*",
     "test_mixed_groups::test_members_come_and_go*",
     "test_modern_*::*aiokafka*",
@@ -194,6 +200,8 @@ NOT_QUICK = (
     "test_tls_clients::test_9_java*",
     "test_transaction_*::*modern*",
     "test_transaction_readers::*original-*",
+    "test_transactions::*modern*",
+    "test_transactions::test_sparks_own_*",
 )
 
 
