@@ -56,6 +56,14 @@ from kafka08.spark.dstream import KafkaUtils
 
 pytestmark = SPARK_WARNINGS
 PER_BATCH = 10  # of a partition
+WINDOW_S = 8  # of a job that is killed; four batches
+IMPORT = "from pyspark.streaming.kafka import KafkaUtils\n"
+FEW_KEPT = """
+from kafka08.spark import streams
+from kafka08.spark.driver import contexts
+
+streams.StreamRun.kept = contexts.KEPT = 1
+"""
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +106,66 @@ def test_a_window_with_an_inverse_function(
         for last in range(1, 8)
     ]
     assert windows[6] == {} and all(window == {} for window in windows[7:])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["direct", "group"])
+def test_windows_of_a_job_that_was_killed(
+    broker: Broker, tmp_path: Path, launch: Callable[[Process], None], kind: str
+) -> None:
+    """Every window is the sum of its batches, those of before the kill too. They are known because
+    the window needs them: the job lowers how many are in any case."""
+    topic = new_topic(broker, 2)
+    program = texts(tmp_path / "jobs", "old_windows")
+    text = program.read_text()
+    assert IMPORT in text
+    program.write_text(text.replace(IMPORT, IMPORT + FEW_KEPT))
+    where = broker.address if kind == "direct" else broker.zookeeper
+    job = submission(
+        tmp_path / "log",
+        program,
+        *(tmp_path / "checkpoint", tmp_path, kind, where, topic, WINDOW_S / 4, 4),
+        master="local[2]",
+    )
+
+    def send(first: int, end: int) -> None:
+        for partition in range(2):
+            pairs = [("", f"w{n % 7} {partition}-{n}") for n in range(first, end)]
+            fill(broker, topic, partition, pairs)
+
+    def noted(name: str) -> dict[int, list[str]]:
+        """Time -> words, of the last run if both runs had it."""
+        lines = [line.split() for line in lines_of(tmp_path / name)]
+        return {int(time): words for time, *words in lines}
+
+    def read() -> int:
+        return sum(map(len, noted("batches").values()))
+
+    send(0, 20)
+    start(job, launch)
+    wait_for(job, "a window", lambda: read() == 40 and any(noted("windows").values()))
+    if kind == "group":
+        first = {0: 20, 1: 20}
+        wait_for(job, "offsets", lambda: committed(broker, f"windows-{topic}", topic) == first)
+    (tmp_path / "hold").touch()
+    send(20, 40)
+    wait_for(job, "a batch", lambda: read() > 40)
+    job.kill()
+    (tmp_path / "hold").unlink()
+    send(40, 50)
+    job.spawn()
+    wait_for(job, "the rest", lambda: read() == 100)
+    last = max(time for time, names in noted("batches").items() if names)
+    wait_for(job, "an empty window", lambda: max(noted("windows")) >= last + 1000 * WINDOW_S)
+    finish(job, tmp_path / "stop")
+    batches, windows = noted("batches"), noted("windows")
+    names = sorted(name for each in batches.values() for name in each)
+    assert names == sorted(f"{partition}-{n}" for partition in range(2) for n in range(50))
+    for time, found in windows.items():
+        its = [batches.get(time - 250 * WINDOW_S * back, []) for back in range(4)]
+        counts = Counter(int(name.partition("-")[2]) % 7 for each in its for name in each)
+        assert found == [f"w{word}:{counts[word]}" for word in sorted(counts)], time
+    assert windows[last + 1000 * WINDOW_S] == []
 
 
 def test_two_topics_by_their_keys(sc: SparkContext, broker: Broker) -> None:

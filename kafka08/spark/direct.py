@@ -88,9 +88,12 @@ class DirectPlanner(BatchPlanner[DirectRun]):
         """The ranges that an earlier run planned for this batch, if they begin at our offsets."""
         if batch_ms in self._batches:
             return self._batches[batch_ms]
-        logged = running.log.read(batch_ms) if running and running.log else None
+        log = running.log if running else None
+        logged = log.read(batch_ms) if log else None
         if logged is None:
-            if self._batches and batch_ms < min(self._batches):
+            if self._is_before(batch_ms):
+                if log and log.reaches(batch_ms):
+                    return []  # it was never planned, as brokers were away
                 raise KafkaError(f"The ranges of batch {batch_ms} are not known any more")
             return None
         if batch_ms > max(self._batches, default=0) and any(

@@ -43,6 +43,7 @@ class GroupRun(StreamRun):
     ) -> None:
         super().__init__(ssc, batch_ms)
         config = ConsumerConfig.from_properties(properties)
+        self.kept = max(self.kept, contexts.batches_needed(ssc))
         self._params = SourceParams(
             (),
             fetch_bytes=config.fetch_message_max_bytes,
@@ -112,6 +113,10 @@ class GroupPlanner(BatchPlanner[GroupRun]):
             rdd = make_rdd(sc, source, known, {}, self._elements)
             member.recovered(batch_ms, known)
             return rdd
+        if self._is_before(batch_ms):
+            # Nothing is lost: what it has not committed, the next batch reads.
+            logger.error("The ranges of batch %d are not known any more: it is empty", batch_ms)
+            return make_rdd(sc, SourceParams(()), [], {}, self._elements)
         token, start = member.positions()
         ranges: list[Range] = []
         leaders: dict[TopicPartition, Broker] = {}

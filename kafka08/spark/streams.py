@@ -136,8 +136,10 @@ class Rate:
 class StreamRun:
     """A planner's objects while its stream runs, which a checkpoint must not contain.
 
-    ``rate``: None without backpressure.
+    ``rate``: None without backpressure. ``kept``: of how many batches a checkpoint has the ranges.
     """
+
+    kept = BATCHES_KEPT
 
     def __init__(self, ssc: StreamingContext, batch_ms: int) -> None:
         self.ssc = ssc
@@ -170,11 +172,18 @@ class BatchPlanner(Generic[R]):
     def __call__(self, time: datetime, _: object = None) -> PlannedRDD:
         sc = SparkContext._active_spark_context
         assert sc is not None
-        if self._running is None:
-            tick_directory()
-            ssc = self._ssc or contexts.recovered_context(sc, self.stream)
-            self._running = None if ssc is None else self.run(ssc)
-        return self.plan(sc, round(time.timestamp() * 1000), self._running)
+        batch_ms = round(time.timestamp() * 1000)
+        try:
+            if self._running is None:
+                tick_directory()
+                ssc = self._ssc or contexts.recovered_context(sc, self.stream)
+                self._running = None if ssc is None else self.run(ssc)
+            return self.plan(sc, batch_ms, self._running)
+        except Exception:
+            if batch_ms > max(self._batches, default=0):
+                # Spark drops it, and its messages are for the next one; windows still ask for it.
+                self._keep(batch_ms, [])
+            raise
 
     def run(self, ssc: StreamingContext) -> R:
         """The objects that ``plan`` needs, made when the stream is started."""
@@ -184,11 +193,19 @@ class BatchPlanner(Generic[R]):
         """``running``: None if the context of a recovered stream is not known."""
         raise NotImplementedError
 
+    def _is_before(self, batch_ms: int) -> bool:
+        """Whether the ranges of this batch, if it had any, are forgotten."""
+        return bool(self._batches) and batch_ms < min(self._batches)
+
+    def _keep(self, batch_ms: int, ranges: Sequence[Range]) -> None:
+        self._batches[batch_ms] = list(ranges)
+        kept = BATCHES_KEPT if self._running is None else self._running.kept
+        while len(self._batches) > kept:
+            del self._batches[min(self._batches)]
+
     def _remember(self, running: R | None, batch_ms: int, ranges: Sequence[Range]) -> None:
         """Keep the ranges of a batch, and have ``running`` show them."""
-        self._batches[batch_ms] = list(ranges)
-        while len(self._batches) > BATCHES_KEPT:
-            del self._batches[min(self._batches)]
+        self._keep(batch_ms, ranges)
         if running is None:
             return
         if running.rate is not None:

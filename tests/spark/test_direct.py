@@ -69,8 +69,9 @@ class Running:
     rate = None
     ssc = None
 
-    def __init__(self, log: OffsetLog) -> None:
+    def __init__(self, log: OffsetLog, kept: int) -> None:
         self.log = log
+        self.kept = kept
 
 
 @pytest.fixture
@@ -82,7 +83,9 @@ def spark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Spark]:
     return made
 
 
-def planner_of(spark: Spark, cluster: FakeCluster, **offsets: int) -> DirectPlanner:
+def planner_of(
+    spark: Spark, cluster: FakeCluster, kept: int = 100, **offsets: int
+) -> DirectPlanner:
     def offset_reader(retries: int) -> AbstractContextManager[LogOffsetReader]:
         client = client_of(cluster)
         return nullcontext(LogOffsetReader(client, retries=retries, runtime=FakeRuntime()))
@@ -96,7 +99,7 @@ def planner_of(spark: Spark, cluster: FakeCluster, **offsets: int) -> DirectPlan
         "_elements": Elements(),
         "_batches": {},
         "_ssc": None,
-        "_running": Running(OffsetLog(LocalFiles(spark.directory))),
+        "_running": Running(OffsetLog(LocalFiles(spark.directory)), kept),
     }
     return restored(state)
 
@@ -139,6 +142,40 @@ def test_what_fails_moves_nothing(spark: Spark, cluster: FakeCluster) -> None:
         planner(at(3))
     spark.directory.unlink()
     assert planner(at(4)) == [Range(*A, 0, 100), Range(*B, 0, 0)]
+
+
+def test_a_batch_that_failed_stays_empty_for_windows(spark: Spark, cluster: FakeCluster) -> None:
+    """Spark drops it, and its messages are in the next one, also if a window asks for it first."""
+    planner = planner_of(spark, cluster)
+    assert planner(at(1))[0] == Range(*A, 0, 100)
+    cluster.down = {9092}
+    with pytest.raises(OSError, match="port 9092"):
+        planner(at(2))
+    cluster.down = set()
+    reach(cluster, a=120)
+    assert planner(at(2)) == []
+    assert planner(at(3))[0] == Range(*A, 100, 120)
+    reach(cluster, a=130)
+    assert planner(at(2)) == []
+    assert planner(at(4))[0] == Range(*A, 120, 130)
+
+
+def test_windows_find_old_batches_in_the_log(spark: Spark, cluster: FakeCluster) -> None:
+    """Those that a checkpoint has no more, one that failed between them too."""
+    planner = planner_of(spark, cluster, kept=2)
+    planner(at(1))
+    reach(cluster, a=120)
+    cluster.down = {9092}
+    with pytest.raises(OSError, match="port 9092"):
+        planner(at(2))
+    cluster.down = set()
+    for second in (3, 4, 5):
+        planner(at(second))
+    assert planner(at(3))[0] == Range(*A, 100, 120)
+    assert planner(at(2)) == []
+    assert planner(at(1))[0] == Range(*A, 0, 100)
+    with pytest.raises(KafkaError, match="batch 0 are not known"):
+        planner(at(0))
 
 
 def test_offsets_beyond_the_end_are_an_error_and_no_reset(

@@ -16,7 +16,7 @@ from pyspark.streaming import StreamingContext
 from pyspark.streaming.listener import StreamingListener
 
 from kafka08.spark.files.hadoop import HadoopFiles, Java
-from kafka08.spark.files.offset_log import DIRECTORY, LocalFiles, OffsetLog
+from kafka08.spark.files.offset_log import DIRECTORY, KEPT, Files, LocalFiles, OffsetLog
 from kafka08.spark.planner import Range
 
 logger = logging.getLogger("kafka08.spark.contexts")
@@ -47,6 +47,16 @@ def batch_ms(ssc: StreamingContext) -> int:
     return int(ssc._jssc.ssc().progressListener().batchDuration())
 
 
+def batches_needed(ssc: StreamingContext) -> int:
+    """How many batches the windows of a recovered context may ask for.
+
+    Twice what Spark itself remembers, since a checkpoint may be behind its batches. For a context
+    that has been started.
+    """
+    remembered = ssc._jssc.ssc().graph().getMaxInputStreamRememberDuration()
+    return 2 * int(remembered.milliseconds()) // batch_ms(ssc)
+
+
 def offset_log(ssc: StreamingContext, stream: str) -> OffsetLog | None:
     """Beside the checkpoint; None without one."""
     directory = ssc._jssc.ssc().checkpointDir()
@@ -54,11 +64,14 @@ def offset_log(ssc: StreamingContext, stream: str) -> OffsetLog | None:
         return None
     path = f"{directory}/{DIRECTORY}/{stream}"
     scheme, colon, rest = path.partition(":")
+    files: Files
     if not colon:
-        return OffsetLog(LocalFiles(path))
-    if scheme == "file":
-        return OffsetLog(LocalFiles("/" + rest.lstrip("/")))
-    return OffsetLog(HadoopFiles(ssc._sc, path))
+        files = LocalFiles(path)
+    elif scheme == "file":
+        files = LocalFiles("/" + rest.lstrip("/"))
+    else:
+        files = HadoopFiles(ssc._sc, path)
+    return OffsetLog(files, max(KEPT, batches_needed(ssc)))
 
 
 def report_input(

@@ -104,6 +104,10 @@ class OffsetLog:
             self._batches = sorted(int(n) for n in self._files.names() if n.isdecimal())
         return self._batches
 
+    def reaches(self, batch_ms: int) -> bool:
+        """Whether there are batches before this one."""
+        return any(each < batch_ms for each in self._known()[:1])
+
     def read(self, batch_ms: int) -> list[Range] | None:
         """The ranges; None if none were logged. Raises KafkaError for a malformed file."""
         data = self._files.read(str(batch_ms))
