@@ -154,6 +154,7 @@ QUICK_TESTS = {
     "test_jdbc": {"test_values_of_all_types"},
     "test_late_data": set(),
     "test_packaging": {"test_what_is_in_the_zip"},
+    "test_patterns": {"test_a_window_with_an_inverse_function", "test_two_topics_by_their_keys"},
     "test_query_faults": set(),
     "test_submit": {
         "test_the_import_may_be_anywhere",

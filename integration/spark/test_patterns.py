@@ -1,4 +1,4 @@
-"""What DStream jobs of Spark 1 and 2 do with their topics, in jobs of our own that are not changed.
+"""Patterns of DStream jobs of Spark 1 and 2, in jobs of our own that are not changed.
 
 Patterns that other modules show already:
 
@@ -220,9 +220,10 @@ def test_two_topics_by_their_keys(sc: SparkContext, broker: Broker) -> None:
     ("module", "options"),
     [
         ("kafka", {"master": "local[2]"}),
-        (
+        pytest.param(
             "kafka08.producer.kafka_producer",
             {"master": "local-cluster[2,1,1024]", "python": BARE},
+            marks=pytest.mark.slow,
         ),
     ],
     ids=["kafka-python", "kafka08-bare-cluster"],
