@@ -5,7 +5,6 @@ Driver and workers run a bare Python without the project's packages, away from t
 
 from __future__ import annotations
 
-import os
 import sys
 import uuid
 import venv
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.harness import Broker, Process, ZooKeeper, free_port
+from integration.harness import Broker, Process, ZooKeeper
 from integration.spark.support import missing, produce
 from integration.wire import gzip_set
 from kafka08.message.sets import encode_set
@@ -26,11 +25,10 @@ if missing():
 pytest.importorskip("pyarrow")
 
 import pyarrow
-import pyspark
 
+from integration.spark.standalone import SPARK_HOME, StandaloneCluster, variables
 from kafka08.spark import package
 
-SPARK_HOME = Path(pyspark.__file__).parent
 DEADLINE_S = 180
 BARE = Path(sys.base_prefix) / "bin" / "python3"
 
@@ -128,44 +126,18 @@ def with_pyarrow(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of Spark's own master with one worker, from the classes of pip's pyspark."""
-    directory = tmp_path_factory.mktemp("standalone")
-    port = free_port()
-    url = f"spark://127.0.0.1:{port}"
-    spark_class = str(SPARK_HOME / "bin" / "spark-class")
-    options = ["--host", "127.0.0.1", "--webui-port"]
-    deploy = "org.apache.spark.deploy"
-    command = [spark_class, f"{deploy}.master.Master", *options, str(free_port())]
-    servers = [spark_process("master", directory / "master", *command, "--port", str(port))]
+    cluster = StandaloneCluster(tmp_path_factory.mktemp("standalone"), variables(BARE))
     try:
-        servers[0].wait_for("I have been elected leader", DEADLINE_S)
-        command = [spark_class, f"{deploy}.worker.Worker", *options, str(free_port())]
-        command += ["--cores", "1", "--memory", "600m", "--work-dir", str(directory / "work"), url]
-        servers.append(spark_process("worker", directory / "worker", *command))
-        servers[1].wait_for("Successfully registered with master", DEADLINE_S)
-        yield url
+        yield cluster.start(1).url
     finally:
-        for server in reversed(servers):
-            server.kill()
-
-
-def environment(python: Path) -> dict[str, str]:
-    """Nothing of this interpreter's packages but pyspark, which spark-submit brings along."""
-    bare = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYSPARK"))}
-    return {
-        **bare,
-        "SPARK_HOME": str(SPARK_HOME),
-        "PYSPARK_PYTHON": str(python),
-        "PYSPARK_DRIVER_PYTHON": str(python),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYTHONNOUSERSITE": "1",
-    }
+        cluster.stop()
 
 
 def spark_process(name: str, directory: Path, *command: str, python: Path = BARE) -> Process:
-    variables = [f"{key}={value}" for key, value in environment(python).items()]
+    given = [f"{key}={value}" for key, value in variables(python).items()]
     directory.mkdir(parents=True, exist_ok=True)
     # Not in the checkout, for what is in the working directory can be imported.
-    process = Process(name, ["env", "-i", f"--chdir={directory}", *variables, *command], directory)
+    process = Process(name, ["env", "-i", f"--chdir={directory}", *given, *command], directory)
     process.spawn()
     return process
 
