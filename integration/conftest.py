@@ -161,6 +161,7 @@ QUICK_TESTS = {
         "test_how_a_job_fails",
         "test_a_notebook",
     },
+    "test_recipes": {"test_parquet_by_the_hour_of_the_messages"},
 }
 # Of the other modules, what takes long and has a quicker relative, as "module::name".
 NOT_QUICK = (

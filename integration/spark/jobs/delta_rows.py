@@ -1,0 +1,20 @@
+"""The rows of a table of Delta Lake that a recipe wrote, as JSON: partition, offset, key, value."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from pyspark.sql import SparkSession
+
+
+def main(path: str) -> None:
+    spark = SparkSession.builder.getOrCreate()
+    rows = spark.read.format("delta").load(path).orderBy("partition", "offset")
+    found = rows.selectExpr("partition", "offset", "string(key)", "string(value)").collect()
+    print(json.dumps([list(row) for row in found]))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
