@@ -38,6 +38,7 @@ def run(spark: SparkSession, argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--bootstrap-server", required=True)
     parser.add_argument("--to", required=True, help="the topic")
     parser.add_argument("--url", required=True, help="of JDBC")
+    parser.add_argument("--driver", default="org.postgresql.Driver")
     parser.add_argument("--table", required=True)
     parser.add_argument("--column", required=True, help="a number that grows with new rows")
     parser.add_argument("--progress", required=True, help="a directory of this job alone")
@@ -45,7 +46,8 @@ def run(spark: SparkSession, argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     column, new = args.column, f"{args.column} > {last_number(spark, args.progress)}"
 
-    reader = spark.read.format("jdbc").option("url", args.url).option("fetchsize", 10_000)
+    reader = spark.read.format("jdbc").options(url=args.url, driver=args.driver)
+    reader = reader.option("fetchsize", 10_000)  # otherwise the driver holds all rows
     query = f"SELECT min({column}), max({column}) FROM {args.table} WHERE {new}"
     low, high = reader.option("dbtable", f"({query}) AS bounds (low, high)").load().first()
     if high is None:
@@ -61,8 +63,8 @@ def run(spark: SparkSession, argv: Sequence[str] | None = None) -> None:
     sink = messages.write.format("kafka08").option("topic", args.to).mode("append")
     sink.option("kafka.bootstrap.servers", args.bootstrap_server).save()
     # Only now: a run that dies before is done again.
-    ended = spark.createDataFrame([(int(high),)], "last long").coalesce(1)
-    ended.write.mode("append").parquet(args.progress)
+    ended = spark.range(1).select(F.lit(high).cast("long").alias("last"))
+    ended.coalesce(1).write.mode("append").parquet(args.progress)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,8 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "docs/guide-data",
         "docs/spark",
         "docs/spark-moving",
+        "docs/spark-recipes",
+        "docs/spark-connectors",
         "docs/connect",
     ),
     "Reference": (

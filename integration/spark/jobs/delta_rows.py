@@ -7,9 +7,14 @@ import sys
 
 from pyspark.sql import SparkSession
 
+SETTINGS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+
 
 def main(path: str) -> None:
-    spark = SparkSession.builder.getOrCreate()
+    spark = SparkSession.builder.config(map=SETTINGS).getOrCreate()
     rows = spark.read.format("delta").load(path).orderBy("partition", "offset")
     found = rows.selectExpr("partition", "offset", "string(key)", "string(value)").collect()
     print(json.dumps([list(row) for row in found]))
