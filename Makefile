@@ -88,7 +88,7 @@ quickstart-cluster: $(SETUP)
 # ARGS="-m slow" runs those that take minutes, which are left out otherwise.
 UNIT_WORKERS ?= auto
 UNIT_TESTS := $(BIN)/python -m pytest -q -n $(UNIT_WORKERS) --maxprocesses 8 --dist loadfile \
-	-m "not slow" tests
+	--no-loadscope-reorder -m "not slow" tests
 
 test: $(SETUP_TEST)
 	$(UNIT_TESTS) $(ARGS)

@@ -4,6 +4,7 @@ Child processes get Ctrl-C also where the parent of the tests ignores it, and no
 property test has to be quick: neither the caller nor a busy machine decides a test.
 """
 
+import gc
 import os
 import signal
 
@@ -24,3 +25,14 @@ if os.environ.get("KAFKA08_TEST_COMPILED") and not builds.activate():
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if os.environ.get("KAFKA08_TEST_COMPILED") and item.get_closest_marker("sources"):
         pytest.skip("compiled modules call each other directly; make test runs this")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files of simulations begin first: they are few, and the longest."""
+    items.sort(key=lambda item: item.path.parent.name != "simulation")
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay until the end: collections of garbage need not look at them."""
+    gc.collect()
+    gc.freeze()
