@@ -20,8 +20,8 @@ SUFFIX = EXTENSION_SUFFIXES[0]
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
 # Packages from which no compiled module imports, itself or by way of others.
-APART = {"client", "connect", "console", "consumer", "controller", "groups", "lag", "producer"}
-APART |= {"rest", "spark", "topics"}
+APART = {"client", "connect", "console", "consumer", "controller", "lag", "producer", "rest"}
+APART |= {"spark", "topics"}
 _LEFT_OUT = APART | {"__pycache__", "_compiled"}
 _MORE_THAN_A_SOURCE = 1 << 20
 

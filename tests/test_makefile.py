@@ -127,7 +127,7 @@ def direct() -> dict[str, str]:
     texts = [config["options"]["install_requires"], *config["options.extras_require"].values()]
     lines = (line.strip() for text in texts for line in text.splitlines())
     return {
-        re.split("[><=~]", line)[0].lower(): line
+        re.split(r"[\[><=~]", line)[0].lower(): line
         for line in lines
         if line and not line.startswith("#")
     }
