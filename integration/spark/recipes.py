@@ -6,7 +6,6 @@ Knows nothing of what the jobs write.
 from __future__ import annotations
 
 import importlib.util
-import json
 import sys
 import threading
 import uuid
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from integration.harness import HOME, Broker, Process
+from integration.spark.scene import batches_in, messages_committed
 from integration.spark.standalone import SPARK_HOME
 from integration.spark.support import produce
 from integration.wire import wait_until
@@ -129,17 +129,11 @@ class Recipe:
             self.process.kill()
 
     def batches(self, log: str) -> list[int]:
-        """Numbers of the batches that are in ``offsets`` (begun) or ``commits`` (ended)."""
-        names = [path.name for path in (self.checkpoint / log).glob("*")]
-        return sorted(int(name) for name in names if name.isdigit())
+        """See ``batches_in``."""
+        return batches_in(self.checkpoint, log)
 
     def committed(self, topic: str) -> int:
-        """The number of messages in batches that have ended."""
-        ended = self.batches("commits")
-        if not ended:
-            return 0
-        text = (self.checkpoint / "offsets" / str(ended[-1])).read_text()
-        return sum(json.loads(text.splitlines()[-1])[topic].values())
+        return messages_committed(self.checkpoint, topic)
 
     def is_between(self) -> bool:
         """Whether a batch has ended, and another one has begun and not ended."""

@@ -217,3 +217,17 @@ def text_of(path: Path) -> str:
 
 def lines_of(path: Path) -> list[str]:
     return text_of(path).splitlines()
+
+
+def batches_in(checkpoint: Path, log: str) -> list[int]:
+    """Numbers of the batches that a query has in ``offsets`` (begun) or ``commits`` (ended)."""
+    return sorted(int(path.name) for path in (checkpoint / log).glob("*") if path.name.isdigit())
+
+
+def messages_committed(checkpoint: Path, topic: str) -> int:
+    """How many messages of ``topic`` are in the batches of a query that have ended."""
+    ended = batches_in(checkpoint, "commits")
+    if not ended:
+        return 0
+    text = (checkpoint / "offsets" / str(ended[-1])).read_text()
+    return sum(json.loads(text.splitlines()[-1])[topic].values())

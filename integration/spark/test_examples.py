@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
@@ -26,16 +25,15 @@ if missing():
     pytest.skip(missing(), allow_module_level=True)
 pytest.importorskip("pyarrow")
 
-import pyspark
 from pyspark.sql import SparkSession
 
+from integration.spark.recipes import EXAMPLES, example
+from integration.spark.standalone import SPARK_HOME
 from kafka08.spark import package
 from kafka08.spark.datasource import register
 
 pytestmark = SPARK_WARNINGS
-EXAMPLES = HOME / "docs" / "examples"
 DEADLINE_S = 120
-SPARK_HOME = Path(pyspark.__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -55,15 +53,6 @@ def broker(zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], Non
     broker = Broker("ours", tmp_path / "broker", chroot)
     launch(broker)
     return broker.start()
-
-
-def example(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def send(broker: Broker, topic: str, *values: dict[str, object]) -> None:

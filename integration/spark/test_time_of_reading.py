@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from integration.harness import Broker, Process
-from integration.spark.scene import DEADLINE_S, SPARK_WARNINGS, lines_of, new_topic, send
+from integration.spark.scene import (
+    DEADLINE_S,
+    SPARK_WARNINGS,
+    lines_of,
+    messages_committed,
+    new_topic,
+    send,
+)
 from integration.spark.support import driver, missing
 from integration.wire import wait_until
 
@@ -67,18 +74,12 @@ class Counting:
         path = self._out / "counts"
         return sum(json.loads(path.read_text()).values()) if path.exists() else 0
 
-    def _committed(self) -> int:
-        """The messages of the batches that Spark has committed."""
-        checkpoint = self._directory / "checkpoint"
-        batches = [int(path.name) for path in (checkpoint / "commits").glob("[0-9]*")]
-        if not batches:
-            return 0
-        last = (checkpoint / "offsets" / str(max(batches))).read_text().splitlines()[-1]
-        return sum(json.loads(last)[self._topic].values())
-
     def finish(self) -> None:
         # Counts may be right too soon: when a batch counted twice stands for one to come.
-        self._wait("the last commit", lambda: self._committed() == self.sent)
+        checkpoint = self._directory / "checkpoint"
+        self._wait(
+            "the last commit", lambda: messages_committed(checkpoint, self._topic) == self.sent
+        )
         (self._out / "stop").touch()
         assert self.process.exit_code(DEADLINE_S) == 0, self.process.log[-3000:]
 
