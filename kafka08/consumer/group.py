@@ -99,6 +99,7 @@ class GroupNodes:
         self._consumer_id = consumer_id
         self._exclude_internal = exclude_internal
         self._protocol = protocol
+        self._post = post
         self._watches = WatchSet(zk, post)
 
     # --- brokers
@@ -206,7 +207,7 @@ class GroupNodes:
     def claim(self, assignment: Assignment) -> None:
         """Claim all of these partitions or none, and watch their owner nodes.
 
-        Raises PartitionOwnedError if another member still owns one.
+        Raises PartitionOwnedError if another member still owns one, whose node is watched too.
         """
         claimed = []
         try:
@@ -234,7 +235,9 @@ class GroupNodes:
             raise
 
     def _owned_text(self, tp: TopicPartition, path: str) -> str:
-        found = self._zk.get_if_exists(path)
+        found = self._watches.data(path, "owner")
+        if found is None:
+            self._post("owner")  # it was released a moment ago
         owner = "no member now" if found is None else found[0].decode(errors="replace")
         return (
             f"{tp} is still owned by {owner}; if there is no such member in "

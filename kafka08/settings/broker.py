@@ -661,8 +661,8 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity, ListenerSettings):
     group_initial_rebalance_delay_ms: int = dotted(
         3000,
         low=0,
-        doc="How long an empty group waits for more members before its first rebalance. "
-        "Not in 0.8.2.2.",
+        doc="How long an empty group waits for more members before its first rebalance; 50 ms "
+        "at least. Not in 0.8.2.2.",
     )
     group_max_size: int = dotted(
         2147483647, low=1, doc="Members that a coordinated group may have. Not in 0.8.2.2."

@@ -303,6 +303,59 @@ def test_stuck_owner_fails_all_tries_and_leaves_nothing_claimed(world: GroupWorl
     assert world.owners() == {1: "g_other-0"}
 
 
+def test_a_partition_is_claimed_as_soon_as_its_owner_has_released_it(world: GroupWorld) -> None:
+    world.ensemble.put("/consumers/g/owners/t/1", b"g_other-0")
+
+    def release() -> None:
+        world.runtime.clock.advance(0.25)
+        world.ensemble.remove("/consumers/g/owners/t/1")
+
+    world.runtime.while_waiting.append(release)
+    ConnectorMember(world).join()
+    assert world.runtime.slept == []
+    assert set(world.owners()) == {0, 1}
+
+
+def test_a_try_that_a_new_member_has_disturbed_is_repeated_at_once(world: GroupWorld) -> None:
+    """It took partition 1 by the view with both members, while ours was without it."""
+    world.ensemble.put("/consumers/g/owners/t/1", b"g_other-0")
+    other = znodes.ConsumerRegistration({"t": 1}, znodes.STATIC, "1")
+
+    def join() -> None:
+        world.ensemble.put("/consumers/g/ids/g_other", znodes.encode_consumer(other))
+
+    world.runtime.while_waiting.append(join)
+    ConnectorMember(world).join()
+    assert world.runtime.slept == []
+    assert set(world.owners()) == {0, 1}
+
+
+def test_owners_that_release_in_turn_do_not_use_up_the_tries(world: GroupWorld) -> None:
+    world.topic("t", 12)
+    paths = [f"/consumers/g/owners/t/{number}" for number in range(12)]
+    for path in paths:
+        world.ensemble.put(path, b"g_other-0")
+    for path in paths:
+        world.runtime.while_waiting.append(lambda path=path: world.ensemble.remove(path))
+    ConnectorMember(world).join()
+    assert world.runtime.slept == []
+    assert len(world.owners()) == 12
+
+
+def test_owners_that_come_back_again_and_again_end_the_tries(world: GroupWorld) -> None:
+    path = "/consumers/g/owners/t/1"
+    world.ensemble.put(path, b"g_other-0")
+
+    def come_back() -> None:
+        world.ensemble.remove(path)
+        world.ensemble.put(path, b"g_other-0")
+        world.runtime.while_waiting.append(come_back)
+
+    world.runtime.while_waiting.append(come_back)
+    with pytest.raises(ConsumerRebalanceFailedError, match="can't rebalance after 4 retries"):
+        ConnectorMember(world).join()
+
+
 @pytest.mark.scenario("client-9")
 def test_worker_recovers_with_the_next_event(world: GroupWorld, caplog: Any) -> None:
     member = ConnectorMember(world).join()
@@ -325,7 +378,7 @@ def test_worker_tries_again_without_an_event(world: GroupWorld, caplog: Any) -> 
     member.handle_events()
     assert "[t,2] is still owned by g_other-0" in caplog.text
     assert "delete /consumers/g/owners/t/2" in caplog.text
-    # Nobody watches the node of another owner.
+    # As if the session of the watch had ended.
     del world.ensemble.nodes["/consumers/g/owners/t/2"]
     member.handle_events()
     assert len(world.owners()) == 3

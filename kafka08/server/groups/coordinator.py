@@ -40,6 +40,10 @@ from kafka08.settings.broker import BrokerConfig
 
 _NOT_AVAILABLE = ConsumerCoordinatorNotAvailableError.code
 _MOVED = NotCoordinatorForConsumerError.code
+# An empty group waits so long for more members, also if the setting says 0. Those that start at the
+# same time are in one rebalance then; one that came a moment later would wait for the first one's
+# next heartbeat, 3 s. A coordinator on the JVM is slow enough to have them together without this.
+_LEAST_DELAY_MS = 50
 # Ids that no member has joined with yet take this much memory; then the oldest are forgotten.
 _PROMISED_BYTES = 32 << 20
 
@@ -262,13 +266,17 @@ class GroupCoordinator:
         group.is_storing = False
         timeout_ms = group.rebalance_timeout_ms
         if group.state is EMPTY:
-            delay_ms = self._config.group_initial_rebalance_delay_ms
+            delay_ms = self._initial_delay_ms
             group.delay_left_ms = max(timeout_ms - delay_ms, 0)
             group.has_newcomer = False
             timeout_ms = delay_ms
         group.transition(PREPARING, self._clock.millis())
         self._set_timer(group, None, timeout_ms)
         self._complete_if_all_joined(group)
+
+    @property
+    def _initial_delay_ms(self) -> int:
+        return max(self._config.group_initial_rebalance_delay_ms, _LEAST_DELAY_MS)
 
     def _complete_if_all_joined(self, group: Group) -> None:
         if group.state is PREPARING and group.delay_left_ms is None and group.all_joined:
@@ -277,7 +285,7 @@ class GroupCoordinator:
     def _initial_delay_over(self, group: Group, left_ms: int) -> None:
         """More members may be about to join a group that was empty."""
         if group.has_newcomer and left_ms > 0:
-            delay_ms = min(self._config.group_initial_rebalance_delay_ms, left_ms)
+            delay_ms = min(self._initial_delay_ms, left_ms)
             group.has_newcomer = False
             group.delay_left_ms = left_ms - delay_ms
             self._set_timer(group, None, delay_ms)

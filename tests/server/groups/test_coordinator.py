@@ -88,6 +88,16 @@ def test_an_empty_group_waits_for_more_members_but_not_for_ever(desk: Desk) -> N
     assert [answer_of(reply).generation for reply in replies] == [1, 1, 1]
 
 
+def test_members_that_start_together_are_in_one_generation_without_a_delay() -> None:
+    desk = Desk(group_initial_rebalance_delay_ms=0)
+    replies = [desk.join()]
+    desk.wait(49)
+    replies.append(desk.join())
+    assert replies[0].answer is None
+    desk.wait(51)
+    assert [answer_of(reply).generation for reply in replies] == [1, 1]
+
+
 def test_everybody_rejoins_when_somebody_joins(desk: Desk) -> None:
     (lead,) = desk.stable()
     newcomer = desk.join()
