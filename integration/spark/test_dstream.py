@@ -39,7 +39,7 @@ from pyspark.streaming.listener import StreamingListener
 
 from kafka08.errors import ConfigError, KafkaError
 from kafka08.spark import direct as direct_module
-from kafka08.spark import dstream, rdd
+from kafka08.spark import dstream, patience, rdd
 from kafka08.spark.dstream import KafkaUtils, OffsetRange, TopicAndPartition
 from kafka08.spark.errors import JobError, UnreachableError
 from kafka08.spark.files.hadoop import HadoopFiles
@@ -305,7 +305,10 @@ def attempt(message: Any) -> int:
 
 
 @pytest.mark.scenario("spark-input-1", "spark-input-4", "spark-input-7")
-def test_errors_at_creation(sc: SparkContext, either: Broker) -> None:
+def test_errors_at_creation(
+    sc: SparkContext, either: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "PATIENCE_S", 1.0)  # nobody comes back here
     new_topic(either, 1)  # a broker that knows another topic can tell that one does not exist
     ssc = StreamingContext(sc, 1)
     for params in ({}, {"metadata.broker.list": ""}):
