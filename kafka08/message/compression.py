@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import importlib
 import struct
+import threading
 import zlib
 from types import ModuleType
 from typing import Any, Final, NoReturn
@@ -86,7 +87,7 @@ _LZ4_MAGIC = b"\x04\x22\x4d\x18"
 _LZ4_DESCRIPTOR = b"\x60\x40"  # version 01 and independent blocks; blocks of at most 64 KiB
 _LZ4_CONTENT_SIZE = 0x08
 _LZ4_DICTIONARY = 0x01
-_ZSTD_PIECE = 1 << 20
+_ZSTD_PIECE = 128 << 10
 _ZSTD_WINDOW = 1 << 27  # the most that decoders accept by default
 # The most bytes that one byte of input can inflate to; larger claims are rejected unallocated.
 _SNAPPY_RATIO = 22
@@ -279,6 +280,8 @@ def _historical_checksum(header: BytesLike) -> int:
 
 # The last byte is its _historical_checksum.
 _LZ4_HEADER = _LZ4_MAGIC + _LZ4_DESCRIPTOR + b"\x1a"
+# That of Java's producers in format 2: its checksum is the standard one.
+_USUAL_LZ4_HEADER = _LZ4_MAGIC + _LZ4_DESCRIPTOR + b"\x82"
 
 
 def _compress_lz4(data: BytesLike, magic: int) -> bytes:
@@ -296,12 +299,16 @@ def _compress_lz4(data: BytesLike, magic: int) -> bytes:
 
 
 def _decompress_lz4(data: BytesLike, max_bytes: int) -> bytes:
-    header = _standard_lz4_header(bytes(data[:19]))
+    start = bytes(data[:19])
     limit = min(max_bytes, len(data) * _LZ4_RATIO)
     frame = lz4_frame.LZ4FrameDecompressor()
+    rest = memoryview(data)
     try:
-        frame.decompress(header, 0)
-        inflated: bytes = frame.decompress(memoryview(data)[len(header) :], limit + 1)
+        if not start.startswith(_USUAL_LZ4_HEADER):
+            header = _standard_lz4_header(start)
+            frame.decompress(header, 0)
+            rest = rest[len(header) :]
+        inflated: bytes = frame.decompress(rest, limit + 1)
     except (RuntimeError, ValueError, EOFError) as error:
         raise CorruptCompressionError(f"Bad lz4 data: {error}") from error
     if len(inflated) > limit:
@@ -325,12 +332,23 @@ def _standard_lz4_header(start: bytes) -> bytes:
     return start[:end] + bytes((standard,))
 
 
+class _ZstdState(threading.local):
+    """Each thread's decompressor: a new one for every batch would take most of a batch's time."""
+
+    kept: Any = None
+
+
+_zstd_state = _ZstdState()
+
+
 def _decompress_zstd(data: BytesLike, max_bytes: int) -> bytes:
+    state, _zstd_state.kept = _zstd_state.kept, None
+    if state is None:
+        state = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    parts: list[bytes] = []
+    room = max_bytes
     try:
-        with zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).stream_reader(
-            data, read_across_frames=True
-        ) as reader:
-            parts, room = [], max_bytes
+        with state.stream_reader(data, read_across_frames=True) as reader:
             # one byte over the bound distinguishes a bomb from a stream that just fits
             while part := reader.read(min(room + 1, _ZSTD_PIECE)):
                 parts.append(part)
@@ -339,4 +357,7 @@ def _decompress_zstd(data: BytesLike, max_bytes: int) -> bytes:
                     raise _too_large(max_bytes)
     except zstandard.ZstdError as error:
         raise CorruptCompressionError(f"Bad zstd data: {error}") from error
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    if len(parts) == 1:
+        _zstd_state.kept = state  # that of a long batch keeps a window of its size
+        return parts[0]
+    return b"".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import tracemalloc
 import zlib
@@ -112,6 +113,19 @@ def test_zstd_is_written_in_format_2_only():
     for bad in (packed[:6] + b"?" + packed[7:], b"x"):
         with pytest.raises(CorruptCompressionError):
             decompress(ZSTD, bad)
+
+
+def test_a_zstd_frame_says_nothing_about_the_next_one():
+    sound, long = (compress(ZSTD, data, magic=2) for data in (TEXT, BIG * 4))
+    cut, broken = sound[:-9], sound[:12] + b"\xff" * 9
+    for bad in (cut, broken, b"no frame", b""):
+        for whole in (sound, long):
+            with contextlib.suppress(CorruptCompressionError):
+                assert TEXT.startswith(decompress(ZSTD, bad))
+            assert decompress(ZSTD, whole, 1 << 30) == (TEXT if whole is sound else BIG * 4)
+        with pytest.raises(InflatesTooFarError):
+            decompress(ZSTD, sound, len(TEXT) - 1)
+        assert decompress(ZSTD, sound, len(TEXT)) == TEXT
 
 
 def test_lz4_has_the_standard_checksum_from_format_1_on():
