@@ -12,8 +12,15 @@ from typing import Any
 import pytest
 
 from integration.harness import HOME, Broker, Process, Tools
-from integration.spark.scene import DEADLINE_S, SPARK_WARNINGS, grow, new_topic, send
-from integration.spark.support import driver, missing, produce, spark_conf
+from integration.spark.scene import (
+    DEADLINE_S,
+    SPARK_WARNINGS,
+    grow,
+    new_topic,
+    send,
+    utc_session,
+)
+from integration.spark.support import driver, missing, produce
 from integration.wire import wait_until
 from kafka08.message.sets import encode_set
 
@@ -27,7 +34,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from kafka08.common import TopicPartition
-from kafka08.spark.datasource import register
 from kafka08.spark.group_offsets import GroupOffsets
 from kafka08.spark.listener import GroupOffsetsListener
 from kafka08.spark.params import SourceParams
@@ -50,12 +56,8 @@ GZIP, SNAPPY, LZ4 = 1, 2, 3
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    conf = spark_conf().set("spark.sql.session.timeZone", "UTC")
-    session = SparkSession.builder.config(conf=conf).getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    register(session)
-    yield session
-    session.stop()
+    with utc_session("local[2,4]") as session:
+        yield session
 
 
 def load(spark: SparkSession, broker: Broker, stream: bool = False, **options: Any) -> DataFrame:

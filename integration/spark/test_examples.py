@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from integration.harness import HOME, Broker, Process, ZooKeeper
-from integration.spark.scene import SPARK_WARNINGS
-from integration.spark.support import missing, produce, spark_conf
+from integration.spark.scene import SPARK_WARNINGS, utc_session
+from integration.spark.support import missing, produce
 from integration.wire import wait_until
 
 if missing():
@@ -30,7 +30,6 @@ from pyspark.sql import SparkSession
 from integration.spark.recipes import EXAMPLES, example
 from integration.spark.standalone import SPARK_HOME
 from kafka08.spark import package
-from kafka08.spark.datasource import register
 
 pytestmark = SPARK_WARNINGS
 DEADLINE_S = 120
@@ -38,12 +37,8 @@ DEADLINE_S = 120
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    conf = spark_conf("local[2]").set("spark.sql.session.timeZone", "UTC")
-    session = SparkSession.builder.config(conf=conf).getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    register(session)
-    yield session
-    session.stop()
+    with utc_session() as session:
+        yield session
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from integration.harness import Broker, Process
-from integration.spark.scene import DEADLINE_S, SPARK_WARNINGS, new_topic
-from integration.spark.support import driver, missing, produce, spark_conf
+from integration.spark.scene import DEADLINE_S, SPARK_WARNINGS, new_topic, utc_session
+from integration.spark.support import driver, missing, produce
 from integration.wire import wait_until
 
 if missing():
@@ -21,7 +21,6 @@ pytest.importorskip("pyarrow")
 from pyspark.sql import SparkSession
 
 from integration.spark.jobs.deliveries import deliveries
-from kafka08.spark.datasource import register
 
 pytestmark = [pytest.mark.slow, *SPARK_WARNINGS]
 JOB = Path(__file__).parent / "jobs" / "deliveries.py"
@@ -31,12 +30,8 @@ LATE, END = "late", "end"  # articles: of rows that come too late; of rows that 
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    conf = spark_conf("local[2]").set("spark.sql.session.timeZone", "UTC")
-    session = SparkSession.builder.config(conf=conf).getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    register(session)
-    yield session
-    session.stop()
+    with utc_session() as session:
+        yield session
 
 
 def event(sku: str, minute: int, quantity: int = 0) -> dict[str, object]:

@@ -21,8 +21,8 @@ import pytest
 from integration import builds
 from integration.harness import HOME, Broker
 from integration.spark import environments
-from integration.spark.scene import SPARK_WARNINGS
-from integration.spark.support import missing, produce, spark_conf
+from integration.spark.scene import SPARK_WARNINGS, utc_session
+from integration.spark.support import missing, produce
 from integration.wire import wait_until
 
 if missing():
@@ -46,7 +46,6 @@ from integration.spark.recipes import (
 )
 from integration.spark.standalone import StandaloneCluster, variables
 from kafka08.spark import package
-from kafka08.spark.datasource import register
 
 pytestmark = SPARK_WARNINGS
 JOBS = Path(__file__).parent / "jobs"
@@ -58,12 +57,8 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    conf = spark_conf("local[2]").set("spark.sql.session.timeZone", "UTC")
-    session = SparkSession.builder.config(conf=conf).getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    register(session)
-    yield session
-    session.stop()
+    with utc_session() as session:
+        yield session
 
 
 @pytest.fixture(scope="module")
