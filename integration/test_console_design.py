@@ -37,6 +37,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SE_OFFLINE", "true")
         with chromium(tmp_path_factory.mktemp("profile")) as driver:
+            driver.set_script_timeout(300)  # axe takes some seconds on a machine without other work
             yield driver
 
 

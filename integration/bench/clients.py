@@ -25,6 +25,7 @@ from integration import original
 from integration.bench.machine import described
 from integration.clients import KAFKA_08
 from integration.harness import HOME, Broker, Tools, ZooKeeper, kill_everything
+from integration.modern import ModernBroker
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.producer.kafka_producer import KafkaProducer
@@ -222,10 +223,10 @@ def original_consume(tools: Tools, case: Case, broker: Broker, topic: str) -> Re
 # --- a run
 
 
-def worker(kind: str, case: Case, broker: Broker, topic: str) -> Result:
+def worker(kind: str, case: Case, broker: Broker | ModernBroker, topic: str) -> Result:
     """The client in a process of its own."""
     command = [sys.executable, "-W", "ignore", "-m", "integration.bench.clients"]
-    command += ["--worker", kind, json.dumps(case), broker.address, broker.zookeeper, topic]
+    command += ["--worker", kind, json.dumps(case), broker.address, broker.zookeeper or "", topic]
     done = subprocess.run(
         command, capture_output=True, cwd=HOME, timeout=WORKER_TIMEOUT_S, text=True, check=False
     )
