@@ -4,6 +4,9 @@ Supports root and named loggers, additivity, console and file appenders, pattern
 ``${...}`` and the system properties in KAFKA_LOG4J_OPTS and LOG_DIR. Logger names are the
 original's, so its files work unchanged. Other appenders and layouts are reported on stderr and
 ignored.
+
+A broker of a unit writes files of its own: ``server.log`` becomes ``server-3.log`` for the one with
+the id 3, for two processes cannot roll one file.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from kafka08.common import TRACE
 from kafka08.java_dates import ISO_8601, date_format
 from kafka08.settings import properties
 
+# The variable in the environment with the id of a broker of a unit.
+PROCESS = "KAFKA08_UNIT_BROKER"
 _OFF = logging.CRITICAL + 1
 _LEVELS = {
     "ALL": 1,
@@ -191,7 +196,7 @@ def _handler(kind: str, options: Mapping[str, str]) -> logging.Handler | None:
         return logging.StreamHandler(sys.stderr if err else sys.stdout)
     if kind not in ("FileAppender", "RollingFileAppender", "DailyRollingFileAppender"):
         return None
-    path = options.get("file", "")
+    path = _own_path(options.get("file", ""), os.environ.get(PROCESS, ""))
     os.makedirs(os.path.dirname(path) or os.curdir, exist_ok=True)
     if kind == "DailyRollingFileAppender":
         return DailyRollingFileHandler(path, options.get("datepattern", "'.'yyyy-MM-dd"))
@@ -203,6 +208,14 @@ def _handler(kind: str, options: Mapping[str, str]) -> logging.Handler | None:
 
         return RotatingFileHandler(path, maxBytes=size, backupCount=backups)
     return logging.FileHandler(path, "w" if options.get("append") == "false" else "a")
+
+
+def _own_path(path: str, process: str) -> str:
+    """The file of this process, if it is one of several."""
+    if not path or not process:
+        return path
+    stem, dot = os.path.splitext(path)
+    return f"{stem}-{process}{dot}"
 
 
 def _bytes(text: str) -> int:

@@ -48,7 +48,7 @@ ALLOWED = {
     "groups.records": f"protocol {BASE}",
     "topics": f"admin client {CLIENT}",
     "groups": f"admin consumer client {CLIENT}",
-    "server": f"named controller {GROUP_FORMATS} network zookeeper security log message "
+    "server": f"log4j named controller {GROUP_FORMATS} network zookeeper security log message "
     f"{CONTROLLER}",
     "client": CLIENT,
     "producer": f"_native client {CLIENT}",

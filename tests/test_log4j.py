@@ -311,6 +311,24 @@ def test_rolling_by_size(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.glob("x.log*")) == ["x.log", "x.log.1", "x.log.2"]
 
 
+@pytest.mark.parametrize(
+    ("name", "own"), [("server.log", "server-7.log"), ("a.b/log", "a.b/log-7")]
+)
+def test_a_broker_of_a_unit_has_files_of_its_own(
+    name: str, own: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.properties"
+    path.write_text(
+        f"log4j.rootLogger=INFO, f\nlog4j.appender.f=org.apache.log4j.FileAppender\n"
+        f"log4j.appender.f.File={tmp_path}/{name}\n"
+    )
+    monkeypatch.setenv("KAFKA08_UNIT_BROKER", "7")
+    configure(path)
+    logging.getLogger("x").info("one")
+    assert (tmp_path / own).read_text() == "one\n"
+    assert not (tmp_path / name).exists()
+
+
 def test_shipped_server_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

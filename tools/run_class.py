@@ -29,6 +29,7 @@ MODULES = {
     "kafka.admin.ZkSecurityMigrator": "tools.admin.zookeeper_security_migration",
     "kafka.console.ConsolePassword": "kafka08.console.password",
     "kafka.console.KafkaConsole": "kafka08.console.main",
+    "kafka.server.UnitMember": "kafka08.server.unit.member",
     "kafka.tools.ConsoleConsumer": "tools.console.console_consumer",
     "kafka.tools.ConsoleProducer": "tools.console.console_producer",
     "kafka.tools.ConsumerOffsetChecker": "tools.groups.consumer_offset_checker",
@@ -63,6 +64,7 @@ SERVERS = {
     "io.confluent.kafkarest.KafkaRestMain",
     "kafka.Kafka",
     "kafka.console.KafkaConsole",
+    "kafka.server.UnitMember",
     "org.apache.zookeeper.server.quorum.QuorumPeerMain",
 }
 

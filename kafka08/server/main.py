@@ -1,16 +1,18 @@
-"""The command ``kafka.Kafka``: runs one broker until a signal ends it."""
+"""The command ``kafka.Kafka``: runs a broker, or a unit of brokers, until a signal ends it."""
 
 from __future__ import annotations
 
 import logging
 import resource
 import sys
+from collections.abc import Callable
 
 from kafka08.errors import ConfigError
 from kafka08.message.compression import CodecMissingError, check_codecs
 from kafka08.runtime import GeventRuntime
+from kafka08.server import optional
 from kafka08.server.broker import KafkaServer
-from kafka08.settings import properties
+from kafka08.settings import properties, unit
 from kafka08.settings.broker import BrokerConfig
 from kafka08.settings.secret_files import warn_of_passwords
 from kafka08.settings.settings import log_overrides
@@ -36,15 +38,18 @@ def main(argv: list[str]) -> int:
         found = properties.load(argv[0])
         log_overrides(found, BrokerConfig.keys())
         warn_of_passwords(argv[0], found)
-        config = BrokerConfig.from_properties(found)
+        base, members = unit.unit_of(found)
     except (ConfigError, OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         logger.critical("%s: %s", argv[0], reason)
         return 1
-    return _serve(config)
+    if len(members) == 1:
+        return serve(members[0].config)
+    return optional.run_unit(argv[0], base, members)
 
 
-def _serve(config: BrokerConfig) -> int:
+def serve(config: BrokerConfig, started: Callable[[], object] = bool) -> int:
+    """Run the broker in this process; the exit status. ``started`` is called once it serves."""
     _raise_file_limit()
     runtime = GeventRuntime(config.background_threads)
     received = runtime.signals()
@@ -58,6 +63,7 @@ def _serve(config: BrokerConfig) -> int:
             exc_info=not isinstance(error, ConfigError),
         )
         return 1
+    started()
     number = received.get()
     server.shutdown()
     runtime.close()

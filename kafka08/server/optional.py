@@ -6,7 +6,7 @@ brokers have no use for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from kafka08.server.access.authorization import Authorization
     from kafka08.server.access.logins import LoginSettings
     from kafka08.server.storage.cleaner_tasks import CleanerTasks
+    from kafka08.server.unit.keeper import Keeper
+    from kafka08.settings.unit import UnitMember
 
 
 class NoLogins:
@@ -80,3 +82,17 @@ def start_metric_outputs(
     """Yields the function that stops each output, once it has started."""
     module = import_module("kafka08.server.monitoring.metric_outputs")
     yield from module.start(config, runtime, registry, health, spoken)
+
+
+def run_unit(path: str, base: BrokerConfig, members: Sequence[UnitMember]) -> int:
+    """Run the brokers of the file ``path``, whose settings are ``base``; the exit status."""
+    status: int = import_module("kafka08.server.unit.supervisor").run(path, base, members)
+    return status
+
+
+def start_unit_pages(
+    base: BrokerConfig, runtime: Runtime, keepers: Sequence[Keeper]
+) -> Iterator[Callable[[], object]]:
+    """Yields the function that stops the pages of a unit, once they are served."""
+    if base.http_port > 0:
+        yield from import_module("kafka08.server.unit.pages").start(base, runtime, keepers)

@@ -50,6 +50,13 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity, ListenerSettings):
     broker_id: int = dotted(
         kind=INT, low=0, doc="The broker's number; no two brokers of a cluster may share one."
     )
+    broker_processes: int = dotted(
+        1,
+        low=1,
+        doc="Not in 0.8.2.2. Brokers that one start of the file runs, each on a core of its own. "
+        "Above 1, `process.I.KEY` is the setting KEY of the one with the number I, from 0 on. "
+        "[Large machines](performance.md#large-machines) says what each derives from the file.",
+    )
     message_max_bytes: int = dotted(
         1000012, low=0, doc="Largest log entry accepted, its 12 bytes of offset and size included."
     )

@@ -50,6 +50,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")  # Python reads no more than some t
 _DOUBLE = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]?")
 _RELEASE = re.compile(r"(0\.(8\.[0-2]|9\.0|10\.[0-2]|11\.0)|[1-3]\.[0-9])(\.[0-9])*(-IV[0-9])?")
 _REPLICA = re.compile(r"[0-9]+:[0-9]+")
+_OF_OTHERS = re.compile(r"external|listener\.name\.|process\.[0-9]+\.")
 _COMMA = re.compile(r"\s*,\s*")
 _UNITS_MS = {"": 1, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(rf"\s*([0-9]{{1,18}})\s*({'|'.join(_UNITS_MS)})\s*")
@@ -399,11 +400,12 @@ def log_overrides(properties: Mapping[str, str], known: Collection[str]) -> None
     """Log each key that was set, and warn of unknown keys.
 
     Keys starting with ``external`` belong to another program (VerifiableProperties.verify), those
-    with ``listener.name.`` are settings of one listener. Passwords are not shown.
+    with ``listener.name.`` are settings of one listener, and those with ``process.I.`` of one
+    process of a unit. Passwords are not shown.
     """
     _log.info("Verifying properties")
     for key in sorted(properties):
-        if key in known or key.startswith(("external", "listener.name.")):
+        if key in known or _OF_OTHERS.match(key):
             shown = HIDDEN if is_secret(key) else properties[key]
             _log.info("Property %s is overridden to %s", key, shown)
         else:

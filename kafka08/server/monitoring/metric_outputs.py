@@ -18,6 +18,7 @@ from kafka08.runtime import Runtime
 from kafka08.server.monitoring.clients_page import ClientsPage
 from kafka08.server.monitoring.health import Health
 from kafka08.server.monitoring.http_endpoints import Endpoints
+from kafka08.server.monitoring.pages import Pages
 from kafka08.server.requests.spoken import SpokenVersions
 from kafka08.settings.broker import BrokerConfig
 
@@ -42,7 +43,9 @@ def start(
             partitions=config.metrics_partitions,
         )
         clients = ClientsPage(config, runtime, spoken)
-        yield from _serve(config, Endpoints(runtime, registry, health, exposition, clients.data))
+        yield from serve_pages(
+            config, Endpoints(runtime, registry, health, exposition, clients.data)
+        )
     if config.writes_csv_metrics:
         reporter = CsvReporter(
             runtime,
@@ -54,10 +57,11 @@ def start(
         yield reporter.stop
 
 
-def _serve(config: BrokerConfig, endpoints: Endpoints) -> Iterator[Callable[[], object]]:
+def serve_pages(config: BrokerConfig, pages: Pages) -> Iterator[Callable[[], object]]:
+    """Yields the function that stops the listener of ``http.port``, once it has started."""
     try:
         server = HttpServer(
-            config.http_host, config.http_port, endpoints, name=_NAME, allowed_hosts=_names(config)
+            config.http_host, config.http_port, pages, name=_NAME, allowed_hosts=_names(config)
         )
     except (KafkaError, ImportError) as error:
         logger.error("The broker continues without its metrics over HTTP: %s", error)
