@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -18,8 +19,10 @@ from integration.harness import (
     HOME,
     Broker,
     Process,
+    Tools,
     ZooKeeper,
     free_port,
+    zookeeper_text,
 )
 from integration.test_metrics import get
 from integration.wire import wait_until
@@ -32,6 +35,7 @@ FIRST, SECOND, ALONE = 10, 11, 20
 STARTED = "The unit of brokers 10, 11 has started"
 # The last brokers of a cluster cannot hand over what they lead, and try that again.
 PROPS = {
+    "delete.topic.enable": "true",
     "api.versions.enable": "true",
     "offsets.topic.num.partitions": 2,
     "controlled.shutdown.retry.backoff.ms": 100,
@@ -122,6 +126,32 @@ def test_a_client_uses_both(unit: Unit, connect: str) -> None:
         values.update(int(message.value()) for message in consumer.consume(100, 1))
     consumer.close()
     assert values == set(range(100))
+
+
+def test_no_partition_has_both_replicas_in_the_unit(
+    unit: Unit, connect: str, tmp_path: Path, launch: Callable[[Process], None], our_tools: Tools
+) -> None:
+    alone = Broker("ours", tmp_path / "alone", connect, broker_id=ALONE, props=PROPS)
+    launch(alone)
+    alone.start()
+    admin = confluent_admin.AdminClient({"bootstrap.servers": unit.address})
+    wait_until("three brokers", 30, lambda: len(admin.list_topics().brokers) == 3)
+    admin.create_topics([confluent_admin.NewTopic("wire", 12, 2)])["wire"].result(30)
+    words = ("--create", "--topic", "tool", "--partitions", "12", "--replication-factor", "2")
+    done = our_tools.run("kafka.admin.TopicCommand", "--zookeeper", connect, *words)
+    assert done.code == 0, done.out
+    for topic in ("wire", "tool"):
+        text = zookeeper_text(connect, f"/brokers/topics/{topic}")
+        assert text is not None
+        replicas = json.loads(text)["partitions"].values()
+        assert len(replicas) == 12
+        assert all(ALONE in each for each in replicas)
+        assert {other for each in replicas for other in each} == {FIRST, SECOND, ALONE}
+    registration = json.loads(zookeeper_text(connect, f"/brokers/ids/{SECOND}") or "")
+    assert registration["rack"] == registration["unit"] == f"{socket.gethostname()}:{FIRST}"
+    for topic in ("wire", "tool"):
+        admin.delete_topics([topic])[topic].result(30)
+    assert alone.stop() == 143
 
 
 def test_one_page_for_all(unit: Unit) -> None:

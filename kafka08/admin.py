@@ -8,18 +8,18 @@ transaction, and partitions are added only to the assignment that was read.
 from __future__ import annotations
 
 import logging
-import random
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from kafka08.common import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, TopicPartition, validate_topic
 from kafka08.errors import AdminOperationError, TopicExistsError
+from kafka08.placement import BrokerPlace, InvalidPartitionsError, assign_replicas
 from kafka08.settings.settings import NumberFormatError
 from kafka08.settings.topic import LogConfig
 from zk import entities, entity_configs, znodes
 from zk.client import CreateOp, Op, SetOp, ZkClient
 from zk.errors import BadVersionError, NodeExistsError, NoNodeError
-from zk.registry import live_brokers
+from zk.registry import live_brokers, registrations
 
 logger = logging.getLogger("kafka.admin.AdminUtils$")
 
@@ -50,14 +50,6 @@ class AdminCommandFailedError(AdminOperationError):
     java_class = "kafka.common.AdminCommandFailedException"
 
 
-class InvalidPartitionsError(AdminOperationError):
-    """The number of partitions is not valid for the topic."""
-
-
-class InvalidReplicationFactorError(AdminOperationError):
-    """The number of replicas is not valid for the topic."""
-
-
 class InvalidAssignmentError(AdminOperationError):
     """An assignment of partitions to brokers that is not valid."""
 
@@ -73,42 +65,6 @@ class UnknownTopicError(AdminOperationError):
 
 
 # --- assignments
-
-
-def assign_replicas(
-    brokers: Sequence[int],
-    partitions: int,
-    replication_factor: int,
-    start: int | None = None,
-    shift: int | None = None,
-    first_partition: int = 0,
-) -> dict[int, list[int]]:
-    """Spread the replicas of ``partitions`` new partitions over ``brokers``.
-
-    The first replicas are placed round-robin from broker index ``start``. The other replicas
-    are placed at a distance that begins with ``shift`` and grows by one each round, so that the
-    partitions of one leader have their followers on different brokers. Both are random unless
-    given. Partitions are numbered from ``first_partition``. Raises AdminOperationError.
-    """
-    if partitions <= 0:
-        raise InvalidPartitionsError("number of partitions must be larger than 0")
-    if replication_factor <= 0:
-        raise InvalidReplicationFactorError("replication factor must be larger than 0")
-    n = len(brokers)
-    if replication_factor > n:
-        raise InvalidReplicationFactorError(
-            f"replication factor: {replication_factor} larger than available brokers: {n}"
-        )
-    start = random.randrange(n) if start is None else start
-    shift = random.randrange(n) if shift is None else shift
-    assignment = {}
-    for partition in range(first_partition, first_partition + partitions):
-        if partition > 0 and partition % n == 0:
-            shift += 1
-        first = (partition + start) % n
-        followers = [(first + 1 + (shift + j) % (n - 1)) % n for j in range(replication_factor - 1)]
-        assignment[partition] = [brokers[index] for index in (first, *followers)]
-    return assignment
 
 
 def check_assignment(assignment: Assignment) -> None:
@@ -139,6 +95,19 @@ def read_node(client: ZkClient, path: str, decode: Callable[[str, bytes], T]) ->
 def list_topics(client: ZkClient) -> list[str]:
     """Every topic, sorted, including those marked for deletion."""
     return sorted(client.children_if_exists(znodes.BROKER_TOPICS))
+
+
+def live_places(client: ZkClient, *, rack_aware: bool = True) -> list[BrokerPlace]:
+    """The live brokers by id, with their racks and units if ``rack_aware``. Malformed registrations
+    are skipped with a warning. Raises NoNodeError before the first broker's start."""
+    client.children(znodes.BROKER_IDS)
+    found = []
+    for broker_id, registration in registrations(client).items():
+        if registration is None:
+            logger.warning("Skipping broker %d: its registration is malformed", broker_id)
+        else:
+            found.append(BrokerPlace(broker_id, *registration.location))
+    return found if rack_aware else [BrokerPlace(each.broker_id) for each in found]
 
 
 def live_broker_ids(client: ZkClient) -> list[int]:
@@ -193,12 +162,15 @@ def create_topic(
     partitions: int,
     replication_factor: int,
     config: Mapping[str, str] | None = None,
+    *,
+    rack_aware: bool = True,
 ) -> dict[int, list[int]]:
     """Create a topic over the live brokers and return its assignment.
 
     Raises AdminOperationError, InvalidTopicError, ConfigError, TopicExistsError.
     """
-    assignment = assign_replicas(live_broker_ids(client), partitions, replication_factor)
+    places = live_places(client, rack_aware=rack_aware)
+    assignment = assign_replicas(places, partitions, replication_factor)
     create_topic_with_assignment(client, topic, assignment, config)
     return assignment
 
@@ -266,6 +238,8 @@ def add_partitions(
     partitions: int,
     new_replicas: Sequence[Sequence[int]] = (),
     validate_only: bool = False,
+    *,
+    rack_aware: bool = True,
 ) -> dict[int, list[int]]:
     """Grow a topic to ``partitions`` and return the assignment of the new ones.
 
@@ -277,7 +251,8 @@ def add_partitions(
         existing = {} if found is None else znodes.decode_topic(path, found[0])
         if found is None or not existing:
             raise UnknownTopicError(f"The topic {topic} does not exist")
-        added = _new_partitions(client, existing, partitions, new_replicas)
+        places = live_places(client, rack_aware=rack_aware)
+        added = _new_partitions(places, existing, partitions, new_replicas)
         if validate_only:
             return added
         data = znodes.encode_topic({**existing, **added})
@@ -291,7 +266,7 @@ def add_partitions(
 
 
 def _new_partitions(
-    client: ZkClient,
+    places: Sequence[BrokerPlace],
     existing: Mapping[int, Sequence[int]],
     partitions: int,
     new_replicas: Sequence[Sequence[int]],
@@ -299,7 +274,7 @@ def _new_partitions(
     replicas = existing[min(existing)]
     if partitions <= len(existing):
         raise InvalidPartitionsError("The number of partitions for a topic can only be increased")
-    brokers = live_broker_ids(client)
+    brokers = [each.broker_id for each in places]
     if new_replicas:
         if len(new_replicas) != partitions - len(existing):
             raise InvalidAssignmentError(
@@ -310,7 +285,7 @@ def _new_partitions(
     else:
         # 0.8.2.2 also passes a broker id where an index belongs (KAFKA-2146).
         added = assign_replicas(
-            brokers,
+            places,
             partitions - len(existing),
             len(replicas),
             start=replicas[0],

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kafka08 import admin
+from kafka08.common import Broker
 from kafka08.errors import AdminOperationError, ConfigError, InvalidTopicError, TopicExistsError
 from kafka08.settings.settings import NumberFormatError
 from tests.fakes.runtime import FakeClock
@@ -14,57 +13,45 @@ from tests.zk.test_client import lose_answers
 from zk import registry
 from zk.client import ZkClient
 from zk.errors import NodeExistsError, NoNodeError
+from zk.locations import Location
 from zk.znodes import PartitionStateNode, encode_partition_state
 
 
 def add_brokers(client: ZkClient, *ids: int) -> None:  # noqa: F811
     for broker_id in ids:
         registry.register_broker(
-            client, broker_id, "h", 9092, clock=FakeClock(), wait=lambda s: None
+            client, Broker(broker_id, "h", 9092), clock=FakeClock(), wait=lambda s: None
         )
 
 
-def test_the_spread_of_replicas() -> None:
-    brokers = [1, 3, 5, 7]
-    assert admin.assign_replicas(brokers, 6, 3, 1, 2) == {
-        0: [3, 1, 5],
-        1: [5, 3, 7],
-        2: [7, 5, 1],
-        3: [1, 7, 3],
-        4: [3, 5, 7],
-        5: [5, 7, 1],
-    }
-    assert admin.assign_replicas(brokers, 3, 3, 3, 3, 6) == {
-        6: [3, 5, 7],
-        7: [5, 7, 1],
-        8: [7, 3, 5],
-    }
-    assert admin.assign_replicas([4], 2, 1) == {0: [4], 1: [4]}
+def test_replicas_are_in_different_units_or_not_as_one_likes(client: ZkClient) -> None:  # noqa: F811
+    for broker_id in range(4):
+        registry.register_broker(
+            client, Broker(broker_id, "h", 9092), clock=FakeClock(), wait=lambda s: None,
+            location=Location("r", f"u{broker_id // 2}"),
+        )  # fmt: skip
+    assert [tuple(each) for each in admin.live_places(client)] == [
+        (0, "r", "u0"), (1, "r", "u0"), (2, "r", "u1"), (3, "r", "u1"),
+    ]  # fmt: skip
+
+    def units(assignment: admin.Assignment) -> set[int]:
+        """The numbers of units that the partitions are in."""
+        return {len({each // 2 for each in replicas}) for replicas in assignment.values()}
+
+    assert units(admin.create_topic(client, "t", 12, 2)) == {2}
+    assert units(admin.add_partitions(client, "t", 24)) == {2}
+    assert units(admin.create_topic(client, "flat", 12, 2, rack_aware=False)) == {1, 2}
+    assert units(admin.add_partitions(client, "flat", 24, rack_aware=False)) == {1, 2}
 
 
-@given(st.integers(1, 8), st.integers(1, 40), st.data())
-def test_the_spread_is_even_and_has_no_duplicates(n: int, partitions: int, data) -> None:  # type: ignore[no-untyped-def]
-    factor = data.draw(st.integers(1, n))
-    assignment = admin.assign_replicas(range(n), partitions, factor)
-    assert list(assignment) == list(range(partitions))
-    leaders = [replicas[0] for replicas in assignment.values()]
-    counts = [leaders.count(broker) for broker in range(n)]
-    assert max(counts) - min(counts) <= 1
-    for replicas in assignment.values():
-        assert len(set(replicas)) == len(replicas) == factor
-
-
-@pytest.mark.parametrize(
-    ("partitions", "factor", "text"),
-    [
-        (0, 1, "number of partitions must be larger than 0"),
-        (1, 0, "replication factor must be larger than 0"),
-        (1, 3, "replication factor: 3 larger than available brokers: 2"),
-    ],
-)
-def test_impossible_spreads(partitions: int, factor: int, text: str) -> None:
-    with pytest.raises(AdminOperationError, match=text):
-        admin.assign_replicas([1, 2], partitions, factor)
+def test_a_malformed_registration_is_no_place(
+    client: ZkClient,  # noqa: F811
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    add_brokers(client, 1)
+    client.create("/brokers/ids/2", b"{}")
+    assert [each.broker_id for each in admin.live_places(client)] == [1]
+    assert "Skipping broker 2: its registration is malformed" in caplog.messages
 
 
 def test_a_topic_and_its_config_appear_together(client: ZkClient) -> None:  # noqa: F811

@@ -15,6 +15,7 @@ from zk import znodes
 from zk.client import ZkClient
 from zk.endpoints import is_original
 from zk.errors import DuplicateBrokerError, NodeExistsError, ZkClosedError
+from zk.locations import NOWHERE, Location
 from zk.znodes import BrokerRegistration, MalformedNodeError
 
 logger = logging.getLogger("kafka.utils.ZkUtils$")
@@ -32,14 +33,13 @@ def ensure_common_paths(client: ZkClient) -> None:
 
 def register_broker(
     client: ZkClient,
-    broker_id: int,
-    host: str,
-    port: int,
+    broker: Broker,
     *,
     clock: Clock,
     wait: Callable[[float], object],
     formats: int | None = None,
     endpoints: tuple[Endpoint, ...] = (),
+    location: Location = NOWHERE,
 ) -> None:
     """Create /brokers/ids/N for this session (ZkUtils.registerBrokerInZk).
 
@@ -48,9 +48,10 @@ def register_broker(
     if the broker is stopping, which raises ZkClosedError. Raises DuplicateBrokerError if a
     broker with another address has the id.
     """
+    broker_id, host, port = broker
     path = znodes.broker_path(broker_id)
     registration = BrokerRegistration(
-        host, port, timestamp=str(clock.millis()), formats=formats, endpoints=endpoints
+        host, port, -1, str(clock.millis()), formats, endpoints, location
     )
     data = znodes.encode_broker(registration)
     waiting = False

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from kafka08.common import PLAINTEXT, Endpoint, TopicPartition, java_string_hash
 from kafka08.errors import KafkaError
-from zk import endpoints
+from zk import endpoints, locations
+from zk.locations import NOWHERE, Location
 
 CONSUMERS = "/consumers"
 BROKER_IDS = "/brokers/ids"
@@ -74,6 +75,7 @@ class BrokerRegistration(NamedTuple):
     timestamp: str = ""
     formats: int | None = None
     endpoints: tuple[Endpoint, ...] = ()
+    location: Location = NOWHERE
 
     @property
     def all_endpoints(self) -> tuple[Endpoint, ...]:
@@ -334,7 +336,7 @@ def encode_broker(registration: BrokerRegistration) -> bytes:
     }
     if registration.formats is not None:
         node["formats"] = registration.formats
-    return encode_json(node)
+    return encode_json(node | locations.members(registration.location))
 
 
 def decode_broker(path: str, data: bytes) -> BrokerRegistration:
@@ -352,6 +354,7 @@ def decode_broker(path: str, data: bytes) -> BrokerRegistration:
         _timestamp(node),
         formats if type(formats) is int else None,
         endpoints.read(node),
+        locations.read(node),
     )
 
 

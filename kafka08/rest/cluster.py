@@ -77,6 +77,11 @@ class Cluster:
     def brokers(self) -> list[Broker]:
         return registry.live_brokers(self.zk, self._protocol)
 
+    def racks(self) -> dict[int, str | None]:
+        """By broker; without those whose registration is malformed."""
+        found = registry.registrations(self.zk)
+        return {number: each.location.rack for number, each in found.items() if each is not None}
+
     def broker_ids(self) -> list[int]:
         return registry.broker_ids(self.zk)
 

@@ -170,13 +170,10 @@ class KafkaServer:
 
     def _register(self, rooms: Rooms, zk: ZkClient) -> None:
         register_broker(
-            zk,
-            *rooms.me,
-            clock=self._runtime.clock,
-            wait=self._stopping.wait,
+            zk, rooms.me, clock=self._runtime.clock, wait=self._stopping.wait,
             formats=FORMATS if self.config.api_versions_enable else None,
-            endpoints=rooms.endpoints,
-        )
+            endpoints=rooms.endpoints, location=rooms.location,
+        )  # fmt: skip
 
     def _hand_over(self, rooms: Rooms, zk: ZkClient) -> None:
         rooms.fetchers.leave()

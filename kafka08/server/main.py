@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import resource
+import socket
 import sys
 from collections.abc import Callable
 
@@ -38,7 +39,7 @@ def main(argv: list[str]) -> int:
         found = properties.load(argv[0])
         log_overrides(found, BrokerConfig.keys())
         warn_of_passwords(argv[0], found)
-        base, members = unit.unit_of(found)
+        base, members = unit.unit_of(found, socket.gethostname())
     except (ConfigError, OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         logger.critical("%s: %s", argv[0], reason)

@@ -32,6 +32,7 @@ from kafka08.settings.broker import BrokerConfig
 from zk import entities
 from zk.client import ZkClient
 from zk.endpoints import plain_address
+from zk.locations import Location
 
 
 class Rooms:
@@ -68,6 +69,7 @@ class Rooms:
         self.server = listening.bind()
         self.access = AccessControl(config, runtime, zk, listening.logins, self.server.end_sessions)
         self.endpoints = listening.listeners.announced(self.server.ports)
+        self.location = Location(config.broker_rack, config.broker_unit)
         self.me = Broker(config.broker_id, *plain_address(self.endpoints))
         self.controller = Controller(
             config, zk, runtime, broker=self.me, connectors=view.connectors

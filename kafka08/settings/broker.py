@@ -57,6 +57,19 @@ class BrokerConfig(SslSettings, ZooKeeperSecurity, ListenerSettings):
         "Above 1, `process.I.KEY` is the setting KEY of the one with the number I, from 0 on. "
         "[Large machines](performance.md#large-machines) says what each derives from the file.",
     )
+    broker_unit: str | None = dotted(
+        None,
+        default_text="none; with `broker.processes` above 1 the machine's name and the first id",
+        doc="Not in 0.8.2.2. The name of what fails or stops as one with this broker, such as its "
+        "machine. Brokers with the same name get no two replicas of a partition if others are "
+        "there.",
+    )
+    broker_rack: str | None = dotted(
+        None,
+        default_text="none; with `broker.processes` above 1 `broker.unit`",
+        doc="Not in 0.8.2.2. The broker's rack. Replicas of a partition are spread over the racks, "
+        "and inside of a rack over the units. Clients get it too.",
+    )
     message_max_bytes: int = dotted(
         1000012, low=0, doc="Largest log entry accepted, its 12 bytes of offset and size included."
     )

@@ -10,6 +10,8 @@ the file, and of these it derives:
 - ``log.dirs``, ``log.dir`` and ``kafka.csv.metrics.dir``: number 0 keeps them, so that a broker
   that ran alone becomes the first of a unit with its data. Number i has ``DIRECTORY-i`` for each.
 - ``http.port``: plus 1 plus i; the port of the file is the supervisor's.
+- ``broker.unit``: where the file does not have it, the name of the machine, a colon and the broker
+  id of number 0. ``broker.rack``: where the file does not have it, ``broker.unit``.
 - ``process.i.KEY=VALUE`` comes last: KEY is VALUE for number i. No broker gets these keys
   themselves.
 
@@ -34,6 +36,9 @@ PROCESSES = "broker.processes"
 _PORT = re.compile(r":([0-9]+)(?=\s*(?:,|$))")
 _DIRECTORIES = ("log.dirs", "log.dir", "kafka.csv.metrics.dir")
 _HTTP = "http.port"
+_UNIT, _RACK = "broker.unit", "broker.rack"
+# A unit is one thing to fail, which is in one place.
+_OF_ALL = (PROCESSES, _UNIT, _RACK)
 K = TypeVar("K")
 
 
@@ -51,8 +56,9 @@ class UnitSettings(NamedTuple):
     members: list[UnitMember]
 
 
-def unit_of(properties: Mapping[str, str]) -> UnitSettings:
-    """The brokers of a server.properties. Raises ConfigError."""
+def unit_of(properties: Mapping[str, str], host: str) -> UnitSettings:
+    """The brokers of a server.properties, on the machine of the name ``host``. Raises
+    ConfigError."""
     found = {key: value for key, value in properties.items() if OWN_KEY.fullmatch(key) is None}
     base = BrokerConfig.from_properties(found)
     count = base.broker_processes
@@ -64,7 +70,7 @@ def unit_of(properties: Mapping[str, str]) -> UnitSettings:
         )
     made = []
     for number in range(count):
-        derived = found if count == 1 else _derived(found, base, number)
+        derived = found if count == 1 else _derived(found, base, number, host)
         made.append(_member(number, {**derived, **own.get(number, {})}, has_own=number in own))
     if count > 1:
         _check_together(base, [each.config for each in made])
@@ -93,15 +99,19 @@ def _own(properties: Mapping[str, str], count: int) -> dict[int, dict[str, str]]
                 f"{key} is a setting of process {number}, and {PROCESSES} has value {count}: its "
                 f"processes have the numbers from 0 to {count - 1}."
             )
-        if of == PROCESSES or OWN_KEY.fullmatch(of):
+        if of in _OF_ALL or OWN_KEY.fullmatch(of):
             raise ConfigError(f"{key} cannot be a setting of one process.")
         own.setdefault(int(number), {})[of] = value
     return own
 
 
-def _derived(found: Mapping[str, str], base: BrokerConfig, number: int) -> dict[str, str]:
+def _derived(
+    found: Mapping[str, str], base: BrokerConfig, number: int, host: str
+) -> dict[str, str]:
     """The properties of a process, without those that are its own."""
     derived = dict(found)
+    derived.setdefault(_UNIT, f"{host}:{base.broker_id}")
+    derived.setdefault(_RACK, derived[_UNIT])
     by = number * _stride(base)
     derived["broker.id"] = str(base.broker_id + number)
     if base.listeners is None:

@@ -13,9 +13,12 @@ from collections.abc import Hashable, Iterable, Sequence
 from kafka08 import admin
 from kafka08.admin import AdminCommandFailedError
 from kafka08.common import TopicPartition
+from kafka08.placement import BrokerPlace, assign_replicas
 from zk import znodes
 from zk.client import ZkClient
 from zk.errors import NodeExistsError
+from zk.locations import NOWHERE
+from zk.registry import registrations
 from zk.znodes import MalformedNodeError
 
 logger = logging.getLogger("kafka.admin.ReassignPartitionsCommand")
@@ -27,13 +30,17 @@ Moves = list[tuple[TopicPartition, tuple[int, ...]]]
 def proposal(
     client: ZkClient, topics: Iterable[str], brokers: Sequence[int]
 ) -> dict[TopicPartition, Sequence[int]]:
-    """All partitions of ``topics`` spread over ``brokers``. Raises AdminOperationError."""
+    """All partitions of ``topics`` spread over ``brokers``, with regard to the racks and units of
+    those that are live. Raises AdminOperationError."""
+    live = registrations(client).items()
+    known = {number: each.location for number, each in live if each is not None}
+    places = [BrokerPlace(each, *known.get(each, NOWHERE)) for each in brokers]
     proposed: dict[TopicPartition, Sequence[int]] = {}
     for topic in sorted(topics):
         existing = admin.fetch_assignment(client, topic)
         if existing:
             factor = len(next(iter(existing.values())))
-            spread = admin.assign_replicas(brokers, len(existing), factor)
+            spread = assign_replicas(places, len(existing), factor)
             proposed.update((TopicPartition(topic, p), spread[p]) for p in spread)
     return proposed
 

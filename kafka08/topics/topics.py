@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka08 import admin
-from kafka08.admin import Assignment, InvalidPartitionsError, InvalidReplicationFactorError
+from kafka08.admin import Assignment
 from kafka08.client.admin import AdminClient, AdminNotServedError
 from kafka08.errors import ReplicaNotAvailableError, TopicExistsError
+from kafka08.placement import InvalidPartitionsError, InvalidReplicationFactorError
 from kafka08.protocol import schemas
 from kafka08.protocol.admin_schemas import BROKER_DEFAULT
 from kafka08.settings.settings import INT
@@ -50,13 +51,14 @@ class TopicDescription(NamedTuple):
 
 class ZooKeeperTopics:
     """Reads and writes the nodes; brokers act on the changes. Counts of partitions and replicas
-    must be given.
+    must be given. ``rack_aware``: replicas are placed with regard to racks and units.
 
     Calls raise AdminOperationError for what is refused, and the errors of the client.
     """
 
-    def __init__(self, zk: ZkClient) -> None:
+    def __init__(self, zk: ZkClient, *, rack_aware: bool = True) -> None:
         self._zk = zk
+        self._rack_aware = rack_aware
 
     def names(self) -> list[str]:
         return admin.list_topics(self._zk)
@@ -75,7 +77,8 @@ class ZooKeeperTopics:
     ) -> None:
         """With ``assignment``, or with counts. Raises TopicExistsError."""
         if assignment is None:
-            admin.create_topic(self._zk, topic, partitions or 0, replication_factor or 0, config)
+            counts = partitions or 0, replication_factor or 0
+            admin.create_topic(self._zk, topic, *counts, config, rack_aware=self._rack_aware)
         else:
             admin.create_topic_with_assignment(self._zk, topic, assignment, config)
 
@@ -89,7 +92,8 @@ class ZooKeeperTopics:
     def add_partitions(self, topic: str, total: int, assignment: Assignment | None) -> None:
         """Grow to ``total``; ``assignment`` is that of all partitions, the present ones too."""
         present = admin.fetch_assignment(self._zk, topic) or {}
-        admin.add_partitions(self._zk, topic, total, new_replicas=_added(assignment, len(present)))
+        added = _added(assignment, len(present))
+        admin.add_partitions(self._zk, topic, total, added, rack_aware=self._rack_aware)
 
     def delete(self, topics: Iterable[str]) -> Iterator[tuple[str, bool]]:
         """Each topic once its deletion is asked for; False if it was already."""

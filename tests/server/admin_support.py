@@ -109,7 +109,7 @@ class AdminRig:
 
     def register(self, broker: Broker, formats: int | None) -> None:
         register_broker(
-            self.zk, *broker, clock=self.runtime.clock, wait=lambda s: None, formats=formats
+            self.zk, broker, clock=self.runtime.clock, wait=lambda s: None, formats=formats
         )
 
     def control(self) -> None:

@@ -260,9 +260,7 @@ class Rig:
         for broker_id in broker_ids:
             register_broker(
                 self.zk,  # type: ignore[arg-type]
-                broker_id,
-                f"host{broker_id}",
-                9090 + broker_id,
+                Broker(broker_id, f"host{broker_id}", 9090 + broker_id),
                 clock=self.clock,
                 wait=lambda seconds: True,
             )

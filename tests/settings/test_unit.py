@@ -12,7 +12,7 @@ FILE = {"broker.id": "4", "zookeeper.connect": "z:1"}
 
 def made(**changes: str) -> list[dict[str, str]]:
     found = FILE | {key.replace("__", "."): value for key, value in changes.items()}
-    return [each.properties for each in unit_of(found).members]
+    return [each.properties for each in unit_of(found, "box").members]
 
 
 def column(key: str, **changes: str) -> list[str | None]:
@@ -20,10 +20,10 @@ def column(key: str, **changes: str) -> list[str | None]:
 
 
 def test_one_process_has_the_file_as_it_is() -> None:
-    (alone,) = unit_of(FILE).members
+    (alone,) = unit_of(FILE, "box").members
     assert alone.properties == FILE
     assert alone.config.broker_id == 4
-    (said,) = unit_of(FILE | {"broker.processes": "1"}).members
+    (said,) = unit_of(FILE | {"broker.processes": "1"}, "box").members
     assert said.properties == FILE | {"broker.processes": "1"}
 
 
@@ -83,7 +83,7 @@ def test_directories_of_csv_files() -> None:
         "kafka.csv.metrics.reporter.enabled": "true",
         "kafka.metrics.reporters": "kafka.metrics.KafkaCSVMetricsReporter",
     }
-    found = unit_of(FILE | reporting | {"broker.processes": "2"}).members
+    found = unit_of(FILE | reporting | {"broker.processes": "2"}, "box").members
     assert [each.config.kafka_csv_metrics_dir for each in found] == [
         "kafka_metrics",
         "kafka_metrics-1",
@@ -93,9 +93,16 @@ def test_directories_of_csv_files() -> None:
 def test_pages_are_above_the_port_of_the_unit() -> None:
     assert column("http.port", http__port="8000") == ["8001", "8002", "8003"]
     given = FILE | {"http.port": "8000", "broker.processes": "2"}
-    assert unit_of(given).base.http_port == 8000
+    assert unit_of(given, "box").base.http_port == 8000
     assert column("http.port") == [None, None, None]
     assert column("http.port", http__port="-1") == ["-1", "-1", "-1"]
+
+
+def test_a_unit_is_in_one_place() -> None:
+    assert column("broker.unit") == column("broker.rack") == ["box:4"] * 3
+    assert column("broker.rack", broker__unit="u") == ["u"] * 3
+    assert column("broker.rack", broker__rack="r") == ["r"] * 3
+    assert column("broker.unit", broker__rack="r") == ["box:4"] * 3
 
 
 def test_a_setting_of_one_process_comes_last() -> None:
@@ -125,6 +132,8 @@ def test_a_setting_of_one_process_comes_last() -> None:
         ({"process.1.port": "9092", "process.1.advertised.port": "1"}, "the listener PLAINTEXT of "
          "process 0 and the listener PLAINTEXT of process 1 would both listen on port 9092."),
         ({"process.1.broker.processes": "1"}, "process.1.broker.processes cannot be a setting"),
+        ({"process.1.broker.rack": "r"}, "process.1.broker.rack cannot be a setting of one"),
+        ({"process.1.broker.unit": "u"}, "process.1.broker.unit cannot be a setting of one"),
         ({"process.1.process.0.port": "1"}, "process.1.process.0.port cannot be a setting"),
         ({"process.1.broker.id": "4"}, "Process 0 and process 1 of broker.processes both have "
          "broker.id 4."),
@@ -145,7 +154,7 @@ def test_a_setting_of_one_process_comes_last() -> None:
 )  # fmt: skip
 def test_a_file_that_is_refused(changes: dict[str, str], told: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        unit_of({**FILE, "broker.processes": "2", **changes})
+        unit_of({**FILE, "broker.processes": "2", **changes}, "box")
     assert told in str(caught.value)
 
 
@@ -157,4 +166,4 @@ def test_addresses_that_do_not_meet_may_have_one_port() -> None:
         "process.1.port": "9092",
         "process.1.advertised.host.name": "b",
     }
-    assert len(unit_of(FILE | {"broker.processes": "2"} | given).members) == 2
+    assert len(unit_of(FILE | {"broker.processes": "2"} | given, "box").members) == 2

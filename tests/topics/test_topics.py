@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka08.admin import InvalidPartitionsError
 from kafka08.errors import AdminOperationError, TopicExistsError
+from kafka08.placement import InvalidPartitionsError
 from kafka08.topics.topics import BrokerTopics, Topics, ZooKeeperTopics
 from tests.server.admin_support import AdminRig
 

@@ -21,14 +21,14 @@ def never(seconds: float) -> None:
 def former(client: ZkClient) -> Iterator[ZkClient]:
     """A session that registered broker 1 at h:9092."""
     connected = server.connect(client.connect)
-    registry.register_broker(connected, 1, "h", 9092, clock=FakeClock(), wait=never)
+    registry.register_broker(connected, Broker(1, "h", 9092), clock=FakeClock(), wait=never)
     yield connected
     connected.close()
 
 
 def test_formats_of_live_brokers(client: ZkClient, former: ZkClient) -> None:
     """A broker that does not say which formats it knows may be an original one."""
-    registry.register_broker(client, 2, "h", 9093, clock=FakeClock(), wait=never, formats=2)
+    registry.register_broker(client, Broker(2, "h", 9093), clock=FakeClock(), wait=never, formats=2)
     client.create("/brokers/ids/3", b"{", makepath=True)
     found = registry.registrations(client)
     assert {number: each and each.formats for number, each in found.items()} == {
@@ -76,7 +76,7 @@ def test_the_common_paths(client: ZkClient) -> None:
 
 def test_a_broker_registers_once_per_session(client: ZkClient) -> None:
     for _ in range(2):
-        registry.register_broker(client, 1, "h", 9092, clock=FakeClock(), wait=never)
+        registry.register_broker(client, Broker(1, "h", 9092), clock=FakeClock(), wait=never)
     data, stat = client.get("/brokers/ids/1")
     assert data == (
         b'{"jmx_port":-1,"timestamp":"1400000000000","host":"h","version":1,"port":9092}'
@@ -86,14 +86,14 @@ def test_a_broker_registers_once_per_session(client: ZkClient) -> None:
 
 def test_another_address_under_our_id_is_refused(client: ZkClient, former: ZkClient) -> None:
     with pytest.raises(DuplicateBrokerError, match="already registered on the path /brokers/ids/1"):
-        registry.register_broker(client, 1, "h", 9093, clock=FakeClock(), wait=never)
+        registry.register_broker(client, Broker(1, "h", 9093), clock=FakeClock(), wait=never)
     assert registry.read_broker(client, 1) == Broker(1, "h", 9092)
 
 
 def test_an_unreadable_node_under_our_id_is_refused(client: ZkClient) -> None:
     client.create("/brokers/ids/1", b"?", makepath=True)
     with pytest.raises(DuplicateBrokerError):
-        registry.register_broker(client, 1, "h", 9092, clock=FakeClock(), wait=never)
+        registry.register_broker(client, Broker(1, "h", 9092), clock=FakeClock(), wait=never)
 
 
 def test_our_former_sessions_node_is_waited_out_even_with_equal_bytes(
@@ -107,7 +107,7 @@ def test_our_former_sessions_node_is_waited_out_even_with_equal_bytes(
         if len(waits) == 3:
             former.close()
 
-    registry.register_broker(client, 1, "h", 9092, clock=FakeClock(), wait=wait)
+    registry.register_broker(client, Broker(1, "h", 9092), clock=FakeClock(), wait=wait)
     assert len(waits) == 3
     stat = client.get("/brokers/ids/1")[1]
     assert stat.ephemeral_owner == client.session_id
@@ -116,13 +116,15 @@ def test_our_former_sessions_node_is_waited_out_even_with_equal_bytes(
 
 def test_stopping_ends_the_wait(client: ZkClient, former: ZkClient) -> None:
     with pytest.raises(ZkClosedError):
-        registry.register_broker(client, 1, "h", 9092, clock=FakeClock(), wait=lambda seconds: True)
+        registry.register_broker(
+            client, Broker(1, "h", 9092), clock=FakeClock(), wait=lambda seconds: True
+        )
 
 
 def test_live_brokers_by_id(client: ZkClient) -> None:
     assert registry.live_brokers(client) == []
     for broker_id in (10, 9):
-        registry.register_broker(client, broker_id, "h", 1, clock=FakeClock(), wait=never)
+        registry.register_broker(client, Broker(broker_id, "h", 1), clock=FakeClock(), wait=never)
     assert registry.live_brokers(client) == [Broker(9, "h", 1), Broker(10, "h", 1)]
     assert registry.read_broker(client, 3) is None
     assert client.exists(znodes.broker_path(9)) is not None
@@ -134,10 +136,12 @@ def test_live_brokers_by_the_protocol_of_their_endpoints(
     plain = Endpoint("PLAINTEXT", "PLAINTEXT", "h", 1)
     secure = Endpoint("CLIENT", "SASL_SSL", "s", 3)
     registry.register_broker(
-        client, 1, "h", 1, clock=FakeClock(), wait=never, endpoints=(plain, secure)
+        client, Broker(1, "h", 1), clock=FakeClock(), wait=never, endpoints=(plain, secure)
     )
-    registry.register_broker(client, 2, "h", 2, clock=FakeClock(), wait=never)
-    registry.register_broker(client, 3, "", -1, clock=FakeClock(), wait=never, endpoints=(secure,))
+    registry.register_broker(client, Broker(2, "h", 2), clock=FakeClock(), wait=never)
+    registry.register_broker(
+        client, Broker(3, "", -1), clock=FakeClock(), wait=never, endpoints=(secure,)
+    )
     assert registry.live_brokers(client, "sasl_ssl") == [Broker(1, "s", 3), Broker(3, "s", 3)]
     assert caplog.messages == ["Skipping broker 2: it has no listener of sasl_ssl"]
     assert registry.live_brokers(client, "SSL") == []
@@ -145,7 +149,7 @@ def test_live_brokers_by_the_protocol_of_their_endpoints(
 
 
 def test_nodes_that_are_no_brokers_are_passed_over(client: ZkClient) -> None:
-    registry.register_broker(client, 1, "h", 1, clock=FakeClock(), wait=never)
+    registry.register_broker(client, Broker(1, "h", 1), clock=FakeClock(), wait=never)
     for name in ("abc", "-1", "07", "99"):
         client.create(f"/brokers/ids/{name}", b"{")
     assert registry.broker_ids(client) == [1, 99]

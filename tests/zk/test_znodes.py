@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from kafka08.common import TopicPartition
 from zk import znodes
+from zk.locations import Location
 from zk.znodes import (
     BrokerRegistration,
     ConsumerRegistration,
@@ -61,6 +62,14 @@ def test_small_nodes_bytes() -> None:
         b'{"jmx_port":-1,"timestamp":"1441","host":"h1","version":1,"port":9092,"formats":2}'
     )
     assert znodes.decode_broker("/b", znodes.encode_broker(later)) == later
+    placed = BrokerRegistration("h1", 9092, -1, "1441", location=Location("r", "u"))
+    assert znodes.encode_broker(placed) == (
+        b'{"jmx_port":-1,"timestamp":"1441","host":"h1","version":1,"port":9092,"rack":"r",'
+        b'"unit":"u"}'
+    )
+    assert znodes.decode_broker("/b", znodes.encode_broker(placed)) == placed
+    odd = znodes.decode_broker("/b", b'{"host":"h","port":1,"rack":7,"unit":[]}')
+    assert odd == BrokerRegistration("h", 1)
     assert znodes.encode_partition_state(PartitionStateNode(1, 3, 2, (1, 2))) == (
         b'{"controller_epoch":2,"leader":1,"version":1,"leader_epoch":3,"isr":[1,2]}'
     )
@@ -94,7 +103,7 @@ def test_paths() -> None:
 def test_readers_tolerate_what_the_original_tolerates() -> None:
     assert znodes.decode_controller("/c", b"7") == ControllerNode(7)
     broker = znodes.decode_broker("/b", b'{"host":"h","port":1,"rack":"x","jmx_port":"no"}')
-    assert broker == BrokerRegistration("h", 1)
+    assert broker == BrokerRegistration("h", 1, location=Location("x"))
     assert znodes.decode_topic("/t", b'{"version":1}') == {}
     assert znodes.decode_topic_config("/c", b"") == {}
     assert znodes.decode_topic_config("/c", b'{"config":{"a":5,"b":true}}') == {

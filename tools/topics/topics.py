@@ -55,7 +55,7 @@ PARSER = OptionParser(
 --under-min-isr-partitions  Describe only partitions with too few in-sync replicas.
 --at-min-isr-partitions  Describe only partitions with just enough in-sync replicas.
 --force  Accepted; nothing is ever asked.
---disable-rack-aware  Accepted; racks are not known.
+--disable-rack-aware  With --zookeeper: place replicas whatever racks and units brokers are in.
 --bootstrap-server <server to connect to>  The brokers to ask, in place of --zookeeper. Brokers of
     0.8.2.2 list and describe topics so, and create those without further options.
 --command-config <command config property file>  Properties for --bootstrap-server: client.id,
@@ -78,7 +78,11 @@ def main(argv: list[str]) -> int:
         return _over_the_wire(given[0], args)
     with admin_command.session(args) as client:
         return admin_command.run(
-            lambda: actions.run(given[0], ZooKeeperTopics(client), args),
+            lambda: actions.run(
+                given[0],
+                ZooKeeperTopics(client, rack_aware=not args.has("disable-rack-aware")),
+                args,
+            ),
             "Error while executing topic command {error}",
         )
 

@@ -20,6 +20,7 @@ from kafka08.errors import (
     InvalidTopicError,
     TopicExistsError,
 )
+from kafka08.placement import assign_replicas
 from kafka08.rest.calls import Call, Fields, RestAnswer, Route, Row
 from kafka08.rest.cluster import Cluster, ShownPartition, ShownReplica
 from kafka08.rest.errors import BAD_REQUEST, RestError, plain
@@ -169,13 +170,17 @@ class AdminV3:
         return links.entry("KafkaCluster", (), values)
 
     def _brokers(self, call: Call, links: Links) -> list[Row]:
-        return [_shown_broker(links, broker) for broker in self._cluster.brokers()]
+        racks = self._cluster.racks()
+        return [
+            _shown_broker(links, broker, racks.get(broker.id)) for broker in self._cluster.brokers()
+        ]
 
     def _broker(self, call: Call, links: Links) -> Row:
         number = call.args["broker"]
         for broker in self._cluster.brokers():
             if broker.id == number:
-                return _shown_broker(links, broker)
+                rack = self._cluster.racks().get(number)
+                return _shown_broker(links, broker, rack)
         raise plain(404, f"Broker {number} cannot be found.")
 
     # --- topics
@@ -211,8 +216,8 @@ class AdminV3:
             if "replicas_assignments" in fields:
                 assignment = _assigned(fields)
             else:
-                assignment = admin.assign_replicas(
-                    admin.live_broker_ids(zk),
+                assignment = assign_replicas(
+                    admin.live_places(zk),
                     fields.integer("partitions_count", 1, _MAX_PARTITIONS) or 1,
                     fields.integer("replication_factor", 1) or 1,
                 )
@@ -392,12 +397,12 @@ def _assigned(fields: Fields) -> dict[int, list[int]]:
     return assignment
 
 
-def _shown_broker(links: Links, broker: Broker) -> Row:
+def _shown_broker(links: Links, broker: Broker, rack: str | None) -> Row:
     values = {
         "broker_id": broker.id,
         "host": broker.host,
         "port": broker.port,
-        "rack": None,
+        "rack": rack,
         "configs": links.related("brokers", broker.id, "configs"),
     }
     return links.entry("KafkaBroker", ("broker", broker.id), values)

@@ -19,6 +19,7 @@ from kafka08 import admin
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.common import TopicPartition, validate_topic
 from kafka08.errors import NO_ERROR, RequestTimedOutError
+from kafka08.placement import InvalidPartitionsError, assign_replicas
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.schemas import Message, RequestHeader
 from kafka08.runtime import Runtime
@@ -159,7 +160,7 @@ class CreateTopicsApi(_TopicChanges):
         if replicas == a.BROKER_DEFAULT:
             replicas = self._config.default_replication_factor
         _refuse_too_many(partitions)
-        return admin.assign_replicas(admin.live_broker_ids(self._zk), partitions, replicas)
+        return assign_replicas(admin.live_places(self._zk), partitions, replicas)
 
     def _answer(self, outcomes: Mapping[str, AdminOutcome], pause_ms: int) -> Message:
         topics = [a.CreatedTopic(name, *outcome) for name, outcome in outcomes.items()]
@@ -354,7 +355,7 @@ class CreatePartitionsApi(_TopicChanges):
 
     def _add(self, more: a.MorePartitions, validate_only: bool) -> int:
         if more.topic in admin.FIXED_PARTITIONS:
-            raise admin.InvalidPartitionsError(admin.FIXED_PARTITIONS[more.topic])
+            raise InvalidPartitionsError(admin.FIXED_PARTITIONS[more.topic])
         by_hand = more.assignment or ()
         _refuse_too_many(more.total_count, by_hand)
         new = admin.add_partitions(
@@ -404,7 +405,7 @@ def _refuse_repeated(named: Message) -> int:
 
 def _refuse_too_many(partitions: int, by_hand: Sequence[Sequence[int]] = ()) -> None:
     if partitions > _MAX_PARTITIONS:
-        raise admin.InvalidPartitionsError(
+        raise InvalidPartitionsError(
             f"{partitions} partitions are more than the {_MAX_PARTITIONS} a topic may have"
         )
     replicas = sum(map(len, by_hand))

@@ -21,6 +21,8 @@ librdkafka does by default.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kafka08.cluster.metadata_cache import MetadataCache
 from kafka08.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError
 from kafka08.network.server import ConnectionClosed
@@ -59,8 +61,10 @@ class MetadataApi:
         creator: TopicCreator,
         originals: Originals,
         reachable: Reachable,
+        rack_of: Callable[[int], str | None],
     ) -> None:
         self._reachable = reachable
+        self._rack_of = rack_of
         self._runtime = runtime
         self._cache = cache
         self._creator = creator
@@ -100,7 +104,10 @@ class MetadataApi:
         self, header: RequestHeader, topics: list[TopicMetadata]
     ) -> MetadataResponse | PaddedMetadataResponse:
         """The answer with these topics, and all brokers."""
-        brokers = [BrokerEndpoint(*each) for each in self._reachable.brokers().values()]
+        brokers = [
+            BrokerEndpoint(*each, self._rack_of(each.id))
+            for each in self._reachable.brokers().values()
+        ]
         if header.api_version and not brokers:
             raise ConnectionClosed("no broker is known that the client can reach")
         later: tuple[()] | tuple[int, str | None, int] = ()

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kafka08 import admin
+from kafka08 import admin, placement
 from kafka08.errors import (
     NO_ERROR,
     AdminOperationError,
@@ -44,8 +44,8 @@ class RefusedError(AdminOperationError):
 _CODES: tuple[tuple[type[KafkaError], int], ...] = (
     (TopicExistsError, LaterCode.TOPIC_ALREADY_EXISTS),
     (admin.UnknownTopicError, UnknownTopicOrPartitionError.code),
-    (admin.InvalidPartitionsError, LaterCode.INVALID_PARTITIONS),
-    (admin.InvalidReplicationFactorError, LaterCode.INVALID_REPLICATION_FACTOR),
+    (placement.InvalidPartitionsError, LaterCode.INVALID_PARTITIONS),
+    (placement.InvalidReplicationFactorError, LaterCode.INVALID_REPLICATION_FACTOR),
     (admin.InvalidAssignmentError, LaterCode.INVALID_REPLICA_ASSIGNMENT),
     (ConfigError, LaterCode.INVALID_CONFIG),
     (TopicDeletionDisabledError, LaterCode.TOPIC_DELETION_DISABLED),

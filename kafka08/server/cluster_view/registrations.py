@@ -83,6 +83,11 @@ class Registrations(WatchedChildren):
                 found[broker.id] = Broker(broker.id, endpoint.host, endpoint.port)
         return found
 
+    def rack_of(self, broker_id: int) -> str | None:
+        """As it was when a broker last came or went."""
+        registration = self._live.get(broker_id)
+        return None if registration is None else registration.location.rack
+
     def _read(self, _: Sequence[str]) -> None:
         self._live = registrations(self._zk)
         if self._tell is not None:

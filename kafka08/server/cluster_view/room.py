@@ -71,8 +71,9 @@ class ClusterView(Room):
     def handlers(self) -> list[Handler]:
         config, runtime, zk, cache = self._config, self._runtime, self._zk, self.cache
         broker_id, mutations = config.broker_id, self._mutations
+        rack_of = self.registrations.rack_of
         return [
-            MetadataApi(runtime, cache, self.creator, self.originals, self.reachable),
+            MetadataApi(runtime, cache, self.creator, self.originals, self.reachable, rack_of),
             CreateTopicsApi(zk, config, cache, runtime, mutations),
             DeleteTopicsApi(zk, config, cache, runtime, mutations),
             CreatePartitionsApi(zk, config, cache, runtime, mutations),

@@ -66,6 +66,7 @@ def test_texts_for_people() -> None:
 
 
 COUNTS = {
+    "broker.processes",
     "port", "advertised.port", "http.port", "mx4jport", "broker.id",
     "flush.messages", "log.flush.interval.messages", "replica.lag.max.messages",
     "log.cleaner.io.buffer.load.factor", "log.cleaner.min.cleanable.ratio",

@@ -8,6 +8,7 @@ import pytest
 from kafka08.common import INTERNAL_TOPICS
 from tests.rest.world import PLAIN, V1, RestWorld
 from zk import znodes
+from zk.locations import Location
 
 BASE = "/v3/clusters/c"
 
@@ -43,6 +44,11 @@ def test_clusters_and_brokers(world: RestWorld) -> None:
     (broker,) = data(world, "brokers")
     assert (broker["broker_id"], broker["host"], broker["port"]) == (0, "b0", 9090)
     assert world.call("GET", f"{BASE}/brokers/0") == (200, broker)
+    assert broker["rack"] is None
+    placed = znodes.BrokerRegistration("b0", 9090, location=Location("r"))
+    world.ensemble.put("/brokers/ids/0", znodes.encode_broker(placed))
+    assert data(world, "brokers")[0]["rack"] == "r"
+    assert world.call("GET", f"{BASE}/brokers/0")[1]["rack"] == "r"
     assert world.code("GET", f"{BASE}/brokers/7") == (404, 404)
     assert world.code("GET", "/v3/clusters/other/topics") == (404, 404)
 

@@ -10,12 +10,15 @@ import pytest
 
 from kafka08 import admin
 from kafka08.admin import FIXED_PARTITIONS
+from kafka08.common import Broker
 from kafka08.errors import LaterCode, ProtocolError
 from kafka08.protocol import admin_schemas as a
 from kafka08.protocol.requests import decode_request, encode_request
 from tests.protocol.values import narrowed
 from tests.server.admin_support import AdminRig
 from zk.errors import ZkConnectionError
+from zk.locations import Location
+from zk.znodes import BrokerRegistration, encode_broker
 
 TIMEOUT = 7
 GOLDEN = Path(__file__).parents[2] / "golden" / "vectors.json"
@@ -61,6 +64,20 @@ def test_a_topic_has_leaders_when_its_creation_is_answered(rig: AdminRig) -> Non
     assert rig.cache.partition_count("t") == 3
     assert rig.config("t") == {"flush.ms": "5"}
     assert len(rig.runtime.slept) == 1
+
+
+def test_replicas_are_in_different_units(rig: AdminRig) -> None:
+    for broker_id in (3, 4):
+        location = Location(unit="u")
+        registration = BrokerRegistration("h", 1, formats=2, location=location)
+        rig.zk.create(f"/brokers/ids/{broker_id}", encode_broker(registration))
+        rig.brokers.append(Broker(broker_id, "h", 9090 + broker_id))
+    assert create(rig, new_topic("t", 12, 2)) == [("t", 0, None)]
+    assert grow(rig, "t", 36) == (0, None)
+    assigned = rig.assignment("t")
+    assert assigned is not None and len(assigned) == 36
+    assert [each for each in assigned.values() if set(each) == {3, 4}] == []
+    assert len(set(map(frozenset, assigned.values()))) > 1
 
 
 def test_counts_of_the_broker_and_replicas_by_hand(rig: AdminRig) -> None:

@@ -17,6 +17,7 @@ from kafka08.server.apis.metadata import MetadataApi
 from tests.server.support import BROKERS, ME, PEER, THIRD, Rig, partition_state
 from zk import znodes
 from zk.errors import ZkConnectionError
+from zk.locations import Location
 
 ENDPOINTS = [tuple(broker[:3]) for broker in BROKERS]
 
@@ -45,6 +46,19 @@ def test_a_cached_topic(rig: Rig) -> None:
     assert topics == [
         (0, "t", [(0, 0, ME, [ME, PEER], [ME, PEER]), (0, 1, PEER, [PEER, ME], [PEER])])
     ]
+
+
+def test_racks_of_brokers(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig(later=True)
+    racks = {ME: "r", PEER: None, THIRD: "s"}
+    for broker_id, rack in racks.items():
+        registration = znodes.BrokerRegistration("h", 9092, formats=2, location=Location(rack))
+        rig.zookeeper.put(znodes.broker_path(broker_id), znodes.encode_broker(registration))
+    rig.rooms[1].registrations.start()
+    rig.know()
+    for version in (1, 8):
+        answer = rig.call(MetadataRequest([]), sent_in=version)
+        assert {each.node_id: each.rack for each in answer.brokers} == racks
 
 
 def test_all_topics_creates_none(rig: Rig) -> None:
@@ -312,7 +326,7 @@ def test_a_leader_that_the_senders_listener_does_not_lead_to(rig: Rig) -> None:
             return {ME: Broker(ME, "me", 9093)}
 
     only_me: Any = OnlyMe()
-    api = MetadataApi(rig.runtime, rig.cache, rig.creator, rig.rooms[1].originals, only_me)
+    api = MetadataApi(rig.runtime, rig.cache, rig.creator, rig.rooms[1].originals, only_me, {}.get)
     rig.know(
         partition_state("t", 0, leader=PEER, replicas=[PEER, ME]),
         partition_state("t", 1, replicas=[ME, PEER]),

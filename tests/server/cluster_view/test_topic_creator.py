@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka08.common import OFFSETS_TOPIC, TopicPartition
+from kafka08.common import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, TopicPartition
 from kafka08.errors import AdminOperationError, InvalidTopicError
 from tests.server.support import ME, PEER, THIRD, Rig
 from zk import znodes
 from zk.errors import ZkConnectionError
+from zk.locations import Location
 
 
 def assignment(rig: Rig, topic: str) -> dict[int, tuple[int, ...]]:
@@ -23,6 +24,29 @@ def test_the_brokers_defaults(make_rig: Callable[..., Rig]) -> None:
     assert rig.creator.create_on_demand("t")
     assert sorted(assignment(rig, "t")) == [0, 1, 2]
     assert all(len(replicas) == 2 for replicas in assignment(rig, "t").values())
+
+
+@pytest.mark.parametrize("topic", ["t", OFFSETS_TOPIC, TRANSACTIONS_TOPIC])
+def test_replicas_are_in_different_units(topic: str, make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig(
+        num_partitions=12,
+        default_replication_factor=2,
+        offsets_topic_replication_factor=2,
+        transaction_state_log_replication_factor=2,
+        later=True,
+    )
+    for broker_id in (ME, PEER, THIRD):
+        registration = znodes.BrokerRegistration(
+            "h",
+            9090 + broker_id,
+            formats=2,
+            location=Location(unit="u" if broker_id != THIRD else None),
+        )
+        rig.zookeeper.put(znodes.broker_path(broker_id), znodes.encode_broker(registration))
+    rig.rooms[1].registrations.start()
+    assert rig.creator.create_on_demand(topic)
+    assert len(assignment(rig, topic)) >= 4
+    assert all(THIRD in replicas for replicas in assignment(rig, topic).values())
 
 
 def test_existing_already_is_success(rig: Rig) -> None:

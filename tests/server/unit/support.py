@@ -45,4 +45,5 @@ class ScriptedProcess(MemberProcess):
 
 def unit_members(count: int, **changes: str) -> list[UnitMember]:
     found = {"broker.id": "4", "zookeeper.connect": "z:1", "broker.processes": str(count)}
-    return unit_of(found | {key.replace("__", "."): each for key, each in changes.items()}).members
+    found |= {key.replace("__", "."): value for key, value in changes.items()}
+    return unit_of(found, "box").members

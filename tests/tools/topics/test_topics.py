@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from kafka08 import admin
 from kafka08.admin import FIXED_PARTITIONS
+from kafka08.common import Broker
 from tests.fakes.runtime import FakeClock
 from tests.tools.command import Command
 from tests.zk.conftest import chroot, client  # noqa: F401
@@ -11,6 +13,7 @@ from tools.options import OptionError, UsageError
 from tools.topics import topics
 from zk import registry, znodes
 from zk.client import ZkClient
+from zk.locations import Location
 
 FAILED = "Error while executing topic command "
 
@@ -23,7 +26,7 @@ class TopicsTool(Command):
         self.client = client
         for broker_id in (0, 1, 2):
             registry.register_broker(
-                client, broker_id, "h", 9092, clock=FakeClock(), wait=lambda s: None
+                client, Broker(broker_id, "h", 9092), clock=FakeClock(), wait=lambda s: None
             )
         registry.ensure_common_paths(client)
 
@@ -202,6 +205,28 @@ def test_command_lines_refused_with_the_usage(words: list[str], first_line: str)
         topics.main(words)
     assert str(caught.value).splitlines()[0] == first_line
     assert "--replica-assignment" in str(caught.value)
+
+
+def test_units_count_unless_they_are_told_not_to(tool: TopicsTool) -> None:
+    for broker_id in (3, 4, 5):
+        registry.register_broker(
+            tool.client,
+            Broker(broker_id, "h", 9092),
+            clock=FakeClock(),
+            wait=lambda s: None,
+            location=Location(unit="u"),
+        )
+    words = ["--replication-factor", "2", "--partitions", "30", "--create", "--topic"]
+
+    def together(topic: str) -> int:
+        assignment = admin.fetch_assignment(tool.client, topic) or {}
+        return sum(set(each) <= {3, 4, 5} for each in assignment.values())
+
+    tool.run(*words, "apart")
+    tool.run(*words, "flat", "--disable-rack-aware")
+    tool.run("--alter", "--topic", "flat", "--partitions", "60", "--disable-rack-aware")
+    assert together("apart") == 0
+    assert together("flat") == 12  # 6 of the 30 pairs of brokers, twice
 
 
 def test_options_of_later_releases(tool: TopicsTool) -> None:
