@@ -131,8 +131,9 @@ WORKERS ?= 4
 integration: $(SETUP_INTEGRATION) $(SETUP_DOCS) $(COMPILED)
 	$(BIN)/python -m pytest -q integration -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# WHAT is a module of integration/bench: clients, failover, later, metrics, real, spark, spark_connector,
-# steady, storage, waiting. Without it, kafka08 and the original 0.8.2.2 are measured beside each other.
+# WHAT is a module of integration/bench: clients, cores, failover, later, metrics, real, spark,
+# spark_connector, steady, storage, waiting. Without it, kafka08 and the original 0.8.2.2 are measured
+# beside each other.
 WHAT ?=
 bench: $(SETUP_INTEGRATION) $(COMPILED)
 	$(BIN)/python -m integration.bench$(addprefix .,$(WHAT)) $(ARGS)

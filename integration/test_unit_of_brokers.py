@@ -21,10 +21,10 @@ from integration.harness import (
     Process,
     Tools,
     ZooKeeper,
-    free_port,
     zookeeper_text,
 )
 from integration.test_metrics import get
+from integration.units import Unit
 from integration.wire import wait_until
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
@@ -32,7 +32,6 @@ confluent_admin = pytest.importorskip("confluent_kafka.admin")
 pytest.importorskip("prometheus_client")
 
 FIRST, SECOND, ALONE = 10, 11, 20
-STARTED = "The unit of brokers 10, 11 has started"
 # The last brokers of a cluster cannot hand over what they lead, and try that again.
 PROPS = {
     "delete.topic.enable": "true",
@@ -42,48 +41,9 @@ PROPS = {
 }
 
 
-def free_ports(count: int) -> int:
-    """The first of ports that follow each other and are free."""
-    while True:
-        ports = [free_port() for _ in range(40)]
-        for port in ports:
-            if all(port + step in ports for step in range(count)):
-                return port
-
-
-class Unit(Broker):
-    """Two brokers of one file. ``pages``: the port of the unit's pages."""
-
-    def __init__(self, directory: Path, zookeeper: str, **props: object) -> None:
-        self.pages = free_ports(3)
-        given = {
-            **PROPS,
-            "http.port": self.pages,
-            "broker.processes": 2,
-            "port": free_ports(2),
-            **props,
-        }
-        super().__init__("ours", directory, zookeeper, broker_id=FIRST, props=given)
-        self.port = int(str(given["port"]))
-
-    def begin(self) -> Unit:
-        self.spawn()
-        self.wait_for(STARTED)
-        return self
-
-    def children(self) -> dict[int, int]:
-        """The processes by broker id."""
-        found = {}
-        for path in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                words = (path / "cmdline").read_bytes().decode().split("\0")
-                if words[-4:-2] == ["kafka.server.UnitMember", str(self.config)]:
-                    found[int(words[-2])] = int(path.name)
-        return found
-
-    def ready(self) -> tuple[int, dict[str, object]]:
-        status, body = get(self.pages, "/health/ready")
-        return status, json.loads(body)
+def ready(unit: Unit) -> tuple[int, dict[str, object]]:
+    status, body = get(unit.pages, "/health/ready")
+    return status, json.loads(body)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +53,7 @@ def connect(zookeeper: ZooKeeper) -> str:
 
 @pytest.fixture(scope="module")
 def unit(connect: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unit]:
-    unit = Unit(tmp_path_factory.mktemp("unit"), connect).begin()
+    unit = Unit(tmp_path_factory.mktemp("unit"), connect, broker_id=FIRST, props=PROPS).begin()
     yield unit
     children = unit.children()
     unit.kill()
@@ -157,7 +117,7 @@ def test_no_partition_has_both_replicas_in_the_unit(
 def test_one_page_for_all(unit: Unit) -> None:
     status, body = get(unit.pages, "/health/live")
     assert (status, json.loads(body)) == (200, {"status": "live"})
-    status, said = unit.ready()
+    status, said = ready(unit)
     brokers = said["brokers"]
     assert isinstance(brokers, dict)
     assert (status, said["status"], sorted(brokers)) == (200, "ready", ["10", "11"])
@@ -185,14 +145,14 @@ def test_the_joined_metrics_pass_promtool(unit: Unit) -> None:
 def test_a_killed_broker_comes_back(unit: Unit) -> None:
     before = unit.children()
     os.kill(before[SECOND], signal.SIGKILL)
-    wait_until("an unready page", 10, lambda: unit.ready()[0] == 503)
-    _, said = unit.ready()
+    wait_until("an unready page", 10, lambda: ready(unit)[0] == 503)
+    _, said = ready(unit)
     assert said["reasons"] in (
         ["broker 11: it was ended by SIGKILL, and is started again"],
         ["broker 11: it is starting"],
         ["broker 11: the broker is starting"],
     )
-    wait_until("readiness", 30, lambda: unit.ready()[0] == 200)
+    wait_until("readiness", 30, lambda: ready(unit)[0] == 200)
     after = unit.children()
     assert after[FIRST] == before[FIRST]
     assert after[SECOND] != before[SECOND]
@@ -235,7 +195,8 @@ def test_a_start_that_fails_stops_all(
 ) -> None:
     bad = tmp_path / "no-directory"
     bad.write_text("a file")
-    unit = Unit(tmp_path / "unit", f"{zookeeper.connect}/fails", **{"process.1.log.dirs": bad})
+    props = {**PROPS, "process.1.log.dirs": bad}
+    unit = Unit(tmp_path / "unit", f"{zookeeper.connect}/fails", broker_id=FIRST, props=props)
     launch(unit)
     unit.spawn()
     assert unit.exit_code(30) == 1
@@ -244,7 +205,7 @@ def test_a_start_that_fails_stops_all(
 
 
 def test_bad_settings_are_one_line(tmp_path: Path, launch: Callable[[Process], None]) -> None:
-    unit = Unit(tmp_path / "unit", "127.0.0.1:1", **{"process.7.port": 1})
+    unit = Unit(tmp_path / "unit", "127.0.0.1:1", props={"process.7.port": 1})
     launch(unit)
     unit.spawn()
     assert unit.exit_code(30) == 1

@@ -1,0 +1,168 @@
+"""The requests that a unit of two brokers answers, beside one broker: `make bench WHAT=cores`.
+
+The load is produces of one set of 16 KB with records of 100 bytes and acks 1, by two generators,
+which are processes of their own, with --connections each and two requests in flight on each. Both
+generators load the one broker. Of the unit, each loads the broker that leads its topic. The one
+broker and the unit take turns. The round with the least CPU time of each counts, because other
+programs can only add to it.
+
+**It counts by CPU time, not by the clock.** The generators and other programs share the cores, so
+the rate by the clock depends on how many cores the brokers got. The rate that one core can serve is
+the number of requests for each CPU second of a broker's process. A unit can use a core for each of
+its brokers, so it can serve the sum of their rates. This leaves out that brokers on two cores take
+memory bandwidth and shared caches from each other only where both run at the same time, which the
+column of used cores tells. Rates by the clock are shown too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from integration.bench import load, records
+from integration.harness import Broker, ZooKeeper, kill_everything
+from integration.units import Unit
+
+PARTITIONS = 6
+GENERATORS = 2
+IN_FLIGHT = 2
+SET_BYTES = 16384
+RECORD_BYTES = 100
+PROPS = {
+    "log.segment.bytes": 64 << 20,
+    "log.retention.bytes": 64 << 20,
+    "log.retention.check.interval.ms": 5000,
+    "log.segment.delete.delay.ms": 1000,
+    "log.index.size.max.bytes": 1 << 20,
+    "zookeeper.session.timeout.ms": 60_000,
+    "zookeeper.connection.timeout.ms": 60_000,
+}
+
+
+class Loaded(NamedTuple):
+    """Requests and records that were answered, seconds by the clock, and the CPU seconds of each
+    broker and of the supervisor."""
+
+    requests: int
+    records: int
+    seconds: float
+    broker_cpu_s: tuple[float, ...]
+    supervisor_cpu_s: float
+
+    @property
+    def capacity(self) -> float:
+        """Requests a second, if each broker had a core for itself."""
+        share = self.requests / len(self.broker_cpu_s)
+        return sum(share / each for each in self.broker_cpu_s)
+
+    @property
+    def cpu_for_a_million(self) -> float:
+        """CPU seconds of the brokers and the supervisor for a million records."""
+        return 1e6 * (sum(self.broker_cpu_s) + self.supervisor_cpu_s) / self.records
+
+
+def cpu(pid: int) -> float:
+    """User and system time of one process so far."""
+    return time.clock_gettime(~pid << 3 | 2)  # the clock that clock_getcpuclockid(3) gives
+
+
+def send(port: int, topic: str, connections: int, requests: int) -> load.Amount:
+    """One generator's load of this many requests."""
+    batch = records.equal(RECORD_BYTES, SET_BYTES)
+    return load.produce(
+        port, topic, PARTITIONS, [batch], acks=1, connections=connections, in_flight=IN_FLIGHT,
+        seconds=3600, max_bytes=requests * len(batch.message_set),
+    )  # fmt: skip
+
+
+def loaded(
+    pool: ProcessPoolExecutor,
+    targets: Sequence[tuple[int, str]],
+    brokers: Sequence[int],
+    supervisor: int | None,
+    connections: int,
+    requests: int,
+) -> Loaded:
+    """``targets``: port and topic for each generator. ``brokers``: their processes."""
+    watched = [*brokers, *([] if supervisor is None else [supervisor])]
+    before, began = list(map(cpu, watched)), time.perf_counter()
+    each = requests // len(targets)
+    jobs = [pool.submit(send, *target, connections, each) for target in targets]
+    moved = [job.result() for job in jobs]
+    seconds = time.perf_counter() - began
+    used = [cpu(pid) - first for pid, first in zip(watched, before, strict=True)]
+    sent = sum(one.records for one in moved)
+    count = sent // records.equal(RECORD_BYTES, SET_BYTES).records
+    of_brokers = tuple(used[: len(brokers)])
+    return Loaded(count, sent, seconds, of_brokers, sum(used[len(brokers) :]))
+
+
+def show(name: str, least: Loaded) -> None:
+    requests = least.requests / least.seconds
+    cores = sum(least.broker_cpu_s) / least.seconds
+    print(
+        f"| {name} | {1e6 * sum(least.broker_cpu_s) / least.requests:.1f} | "
+        f"{least.cpu_for_a_million:.2f} | {least.capacity:,.0f} | {requests:,.0f} | {cores:.2f} |",
+        flush=True,
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--requests", type=int, default=60_000, help="of each round, for each")
+    parser.add_argument("--connections", type=int, default=2, help="of each generator")
+    args = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory() as directory, ProcessPoolExecutor(GENERATORS) as pool:
+        root = Path(directory)
+        try:
+            zookeeper = ZooKeeper(root / "zookeeper").start()
+            one = Broker("ours", root / "one", f"{zookeeper.connect}/one", props=PROPS).start()
+            unit = Unit(root / "unit", f"{zookeeper.connect}/unit", props=PROPS).begin()
+            second = unit.second()
+            for broker, topic in ((one, "a"), (one, "b"), (unit, "a"), (second, "b")):
+                broker.create_topic(topic, PARTITIONS)
+            children = unit.children()
+            pids = [children[number] for number in sorted(children)]
+            alone = [(one.port, "a"), (one.port, "b")]
+            both = [(unit.port, "a"), (second.port, "b")]
+            found: dict[str, list[Loaded]] = {"one broker": [], "a unit of two": []}
+            for number in range(args.rounds + 1):
+                amount = args.requests if number else args.requests // 5
+                rest = args.connections, amount
+                first = loaded(pool, alone, [one.pid], None, *rest)
+                other = loaded(pool, both, pids, unit.pid, *rest)
+                if number:  # the round before is to warm up
+                    found["one broker"].append(first)
+                    found["a unit of two"].append(other)
+            report(found)
+            with suppress(AssertionError):
+                unit.stop()
+        finally:
+            kill_everything()
+    return 0
+
+
+def report(found: dict[str, list[Loaded]]) -> None:
+    print("| | us CPU a request | CPU s a million records | requests/s with a core each |", end="")
+    print(" requests/s by the clock | cores used |\n| --- | ---: | ---: | ---: | ---: | ---: |")
+    least = {}
+    for name, runs in found.items():
+        least[name] = max(runs, key=lambda run: run.capacity)
+        show(name, least[name])
+    one, two = least.values()
+    print(f"\nWith a core each, two serve {two.capacity / one.capacity:.2f} times as much as one.")
+    pairs = sorted(b.capacity / a.capacity for a, b in zip(*found.values(), strict=True))
+    print(
+        f"In pairs: {pairs[0]:.2f} to {pairs[-1]:.2f}, median {pairs[len(pairs) // 2]:.2f} times."
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
