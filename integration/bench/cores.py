@@ -2,9 +2,11 @@
 
 The load is produces of one set of 16 KB with records of 100 bytes and acks 1, by two generators,
 which are processes of their own, with --connections each and two requests in flight on each. Both
-generators load the one broker. Of the unit, each loads the broker that leads its topic. The one
-broker and the unit take turns in short rounds. Other programs can only add to the CPU time of a
-request, so the round with the least is shown, and the median.
+generators load the one broker, and then one of them does. Of the unit, each loads the broker that
+leads its topic. So a broker of the unit has as many requests waiting as the one broker with one
+generator, and half as many as that with both: it finds fewer at once, which costs
+more for each. The three take turns in short rounds. Other programs can only add to the CPU time of
+a request, so the round with the least is shown, and the median.
 
 **It counts by CPU time, not by the clock.** The generators and other programs share the cores, so
 the rate by the clock depends on how many cores the brokers got. The rate that one core can serve is
@@ -31,6 +33,7 @@ from integration.units import Unit
 
 PARTITIONS = 6
 GENERATORS = 2
+NAMES = ("one broker", "one broker with one of the generators", "a unit of two")
 IN_FLIGHT = 2
 SET_BYTES = 16384
 RECORD_BYTES = 100
@@ -132,14 +135,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             pids = [children[number] for number in sorted(children)]
             alone = [(one.port, "a"), (one.port, "b")]
             both = [(unit.port, "a"), (second.port, "b")]
-            found: dict[str, list[Loaded]] = {"one broker": [], "a unit of two": []}
+            found: dict[str, list[Loaded]] = {name: [] for name in NAMES}
             for number in range(args.rounds + 1):
                 rest = args.connections, args.requests
-                first = loaded(pool, alone, [one.pid], None, *rest)
-                other = loaded(pool, both, pids, unit.pid, *rest)
+                runs = (
+                    loaded(pool, alone, [one.pid], None, *rest),
+                    loaded(pool, alone[:1], [one.pid], None, *rest),
+                    loaded(pool, both, pids, unit.pid, *rest),
+                )
                 if number:  # the round before is to warm up
-                    found["one broker"].append(first)
-                    found["a unit of two"].append(other)
+                    for name, run in zip(NAMES, runs, strict=True):
+                        found[name].append(run)
             report(found)
             with suppress(AssertionError):
                 unit.stop()
@@ -149,23 +155,29 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def report(found: dict[str, list[Loaded]]) -> None:
-    times = {}
+    """``found``: the rounds by name, the unit's last."""
     print("| | us CPU a request | CPU s a million records | requests/s with a core each |", end="")
     print(" requests/s by the clock | cores used |\n| --- | ---: | ---: | ---: | ---: | ---: |")
-    for what, place in (("least", -1), ("median", None)):
-        chosen = {}
-        for name, runs in found.items():
-            by_cpu = sorted(runs, key=lambda run: run.capacity)
-            chosen[name] = by_cpu[len(runs) // 2 if place is None else place]
-            show(f"{name}, {what} CPU time", chosen[name])
-        one, two = chosen.values()
-        times[what] = two.capacity / one.capacity
-    print("\nTwo brokers with a core each serve so many times as much as one with a core, by")
-    print(f"the least CPU time {times['least']:.2f}, by the medians {times['median']:.2f}.")
-    pairs = sorted(b.capacity / a.capacity for a, b in zip(*found.values(), strict=True))
-    quarter, middle = len(pairs) // 4, pairs[len(pairs) // 2]
-    half = f"{pairs[quarter]:.2f} to {pairs[-1 - quarter]:.2f}"
-    print(f"In pairs: median {middle:.2f}, half of them {half}.")
+    chosen: dict[str, list[Loaded]] = {}
+    for name, runs in found.items():
+        by_cpu = sorted(runs, key=lambda run: run.capacity)
+        chosen[name] = [by_cpu[-1], by_cpu[len(runs) // 2]]
+        show(f"{name}, least CPU time", chosen[name][0])
+        show(f"{name}, median CPU time", chosen[name][1])
+    *alone, unit = found
+    print()
+    for name in alone:
+        least, median = (
+            two.capacity / one.capacity for one, two in zip(chosen[name], chosen[unit], strict=True)
+        )
+        both = zip(found[name], found[unit], strict=True)
+        pairs = sorted(two.capacity / one.capacity for one, two in both)
+        quarter, middle = len(pairs) // 4, pairs[len(pairs) // 2]
+        print(
+            f"{unit} serves, with a core each, so many times as much as {name}: by the least CPU "
+            f"time {least:.2f}, by the medians {median:.2f}, in pairs {middle:.2f} "
+            f"(half of them {pairs[quarter]:.2f} to {pairs[-1 - quarter]:.2f})."
+        )
 
 
 if __name__ == "__main__":

@@ -26,9 +26,11 @@ def test_least_and_median_of_the_rounds(capsys: pytest.CaptureFixture[str]) -> N
     lines = capsys.readouterr().out.splitlines()
     assert lines[2:6] == [
         "| one broker, least CPU time | 100.0 | 0.62 | 10,000 | 100 | 0.01 |",
-        "| a unit of two, least CPU time | 100.0 | 0.62 | 20,000 | 100 | 0.01 |",
         "| one broker, median CPU time | 100.0 | 0.62 | 10,000 | 100 | 0.01 |",
+        "| a unit of two, least CPU time | 100.0 | 0.62 | 20,000 | 100 | 0.01 |",
         "| a unit of two, median CPU time | 200.0 | 1.25 | 10,000 | 100 | 0.02 |",
     ]
-    assert lines[8] == "the least CPU time 2.00, by the medians 1.00."
-    assert lines[9] == "In pairs: median 2.00, half of them 1.00 to 2.00."
+    assert lines[7] == (
+        "a unit of two serves, with a core each, so many times as much as one broker: by the least "
+        "CPU time 2.00, by the medians 1.00, in pairs 2.00 (half of them 1.00 to 2.00)."
+    )
