@@ -18,7 +18,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
 from integration.harness import SHARED, Broker, ZooKeeper
-from integration.spark.support import produce, spark_conf
+from integration.spark.support import produce
 from integration.wire import wait_until
 
 DEADLINE_S = 180
@@ -28,21 +28,6 @@ SPARK_WARNINGS = [
     for name in ("DeprecationWarning", "FutureWarning", "ResourceWarning")
 ]
 SMALLEST = {"auto.offset.reset": "smallest"}
-
-
-@contextmanager
-def utc_session(master: str = "local[2]") -> Iterator[Any]:
-    """A SparkSession with our source and sink, whose times are those of UTC."""
-    from pyspark.sql import SparkSession
-
-    from kafka08.spark.datasource import register
-
-    conf = spark_conf(master).set("spark.sql.session.timeZone", "UTC")
-    session = SparkSession.builder.config(conf=conf).getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    register(session)
-    yield session
-    session.stop()
 
 
 class Servers:

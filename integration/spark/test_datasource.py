@@ -18,7 +18,6 @@ from integration.spark.scene import (
     grow,
     new_topic,
     send,
-    utc_session,
 )
 from integration.spark.support import driver, missing, produce
 from integration.wire import wait_until
@@ -33,6 +32,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from integration.spark.sessions import utc_session
 from kafka08.common import TopicPartition
 from kafka08.spark.group_offsets import GroupOffsets
 from kafka08.spark.listener import GroupOffsetsListener

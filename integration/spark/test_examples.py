@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from integration.harness import HOME, Broker, Process, ZooKeeper
-from integration.spark.scene import SPARK_WARNINGS, utc_session
+from integration.spark.scene import SPARK_WARNINGS
 from integration.spark.support import missing, produce
 from integration.wire import wait_until
 
@@ -28,6 +28,7 @@ pytest.importorskip("pyarrow")
 from pyspark.sql import SparkSession
 
 from integration.spark.recipes import EXAMPLES, example
+from integration.spark.sessions import utc_session
 from integration.spark.standalone import SPARK_HOME
 from kafka08.spark import package
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from integration.harness import Broker, Process
-from integration.spark.scene import DEADLINE_S, SPARK_WARNINGS, new_topic, utc_session
+from integration.spark.scene import DEADLINE_S, SPARK_WARNINGS, new_topic
 from integration.spark.support import driver, missing, produce
 from integration.wire import wait_until
 
@@ -21,6 +21,7 @@ pytest.importorskip("pyarrow")
 from pyspark.sql import SparkSession
 
 from integration.spark.jobs.deliveries import deliveries
+from integration.spark.sessions import utc_session
 
 pytestmark = [pytest.mark.slow, *SPARK_WARNINGS]
 JOB = Path(__file__).parent / "jobs" / "deliveries.py"

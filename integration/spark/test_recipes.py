@@ -21,7 +21,7 @@ import pytest
 from integration import builds
 from integration.harness import HOME, Broker
 from integration.spark import environments
-from integration.spark.scene import SPARK_WARNINGS, utc_session
+from integration.spark.scene import SPARK_WARNINGS
 from integration.spark.support import missing, produce
 from integration.wire import wait_until
 
@@ -44,6 +44,7 @@ from integration.spark.recipes import (
     example,
     kill_between,
 )
+from integration.spark.sessions import utc_session
 from integration.spark.standalone import StandaloneCluster, variables
 from kafka08.spark import package
 
