@@ -24,8 +24,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from confluent_kafka import Consumer
-from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
 from integration import modern, original
@@ -185,6 +183,8 @@ class Site:
         return _together(members, lambda all_: self._first_record(topic, group, all_))
 
     def _first_record(self, topic: str, group: str, all_: Barrier) -> Leave:
+        from confluent_kafka import Consumer
+
         config = {
             "bootstrap.servers": self.addresses,
             "group.id": group,
@@ -218,6 +218,8 @@ class Site:
     # Topics
 
     def create_by_request(self, topic: str, partitions: int) -> None:
+        from confluent_kafka.admin import AdminClient, NewTopic
+
         admin = AdminClient({"bootstrap.servers": self.addresses})
         admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(PATIENCE_S)
         self._await_leaders(topic, partitions)
@@ -260,6 +262,8 @@ class Site:
             until(f"answers for {topic}", answered)
 
     def delete_by_request(self, topic: str) -> None:
+        from confluent_kafka.admin import AdminClient
+
         admin = AdminClient({"bootstrap.servers": self.addresses})
         admin.delete_topics([topic])[topic].result(PATIENCE_S)
         self._await_no_files(topic)
