@@ -217,7 +217,10 @@ class GroupNodes:
                     logger.info(
                         "waiting for the partition ownership to be deleted: %d", tp.partition
                     )
-                    raise PartitionOwnedError(self._owned_text(tp, path))
+                    owner = self._watches.data(path, "owner")
+                    if owner is None:
+                        self._post("owner")  # it was released a moment ago
+                    raise PartitionOwnedError(self._owned_text(tp, path, owner))
                 logger.info(
                     "%s successfully owned partition %d for topic %s",
                     thread,
@@ -234,10 +237,7 @@ class GroupNodes:
                 logger.warning("Partitions of a failed claim were not released: %s", error)
             raise
 
-    def _owned_text(self, tp: TopicPartition, path: str) -> str:
-        found = self._watches.data(path, "owner")
-        if found is None:
-            self._post("owner")  # it was released a moment ago
+    def _owned_text(self, tp: TopicPartition, path: str, found: tuple[bytes, int] | None) -> str:
         owner = "no member now" if found is None else found[0].decode(errors="replace")
         return (
             f"{tp} is still owned by {owner}; if there is no such member in "
