@@ -19,7 +19,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -214,8 +214,7 @@ class Process:
         seconds = 0.0
         for pid in _family(self.pid):
             with contextlib.suppress(OSError):
-                # the clock that clock_getcpuclockid(3) gives; /proc counts in ticks of 10 ms
-                seconds += time.clock_gettime(~pid << 3 | 2)
+                seconds += cpu_seconds(pid)
         return seconds
 
 
@@ -230,6 +229,12 @@ def kill_everything() -> None:
 atexit.register(kill_everything)
 
 
+def cpu_seconds(pid: int) -> float:
+    """User and system time of one process so far, by the clock that clock_getcpuclockid(3) gives;
+    /proc counts in ticks of 10 ms. Raises OSError."""
+    return time.clock_gettime(~pid << 3 | 2)
+
+
 def _family(pid: int) -> list[int]:
     found = [pid]
     with contextlib.suppress(OSError):
@@ -237,6 +242,18 @@ def _family(pid: int) -> list[int]:
             for child in (task / "children").read_text().split():
                 found += _family(int(child))
     return found
+
+
+@contextlib.contextmanager
+def zookeeper_client(connect: str) -> Iterator[KazooClient]:
+    """A started client; ``connect`` may end with a chroot."""
+    client = KazooClient(connect, timeout=10)
+    client.start(30)
+    try:
+        yield client
+    finally:
+        client.stop()
+        client.close()
 
 
 class ZooKeeper(Process):
@@ -378,9 +395,7 @@ class Broker(Process):
     ) -> None:
         """Through ZooKeeper as TopicCommand does, every replica here (or on `replicas`, this
         broker first); returns once it leads."""
-        client = KazooClient(self.zookeeper, timeout=10)
-        client.start(30)
-        try:
+        with zookeeper_client(self.zookeeper) as client:
             values = {key: str(value) for key, value in (config or {}).items()}
             payload = json.dumps({"version": 1, "config": values}).encode()
             client.create(f"/config/topics/{topic}", payload, makepath=True)
@@ -388,20 +403,12 @@ class Broker(Process):
             assignment = {str(number): on for number in range(partitions)}
             payload = json.dumps({"version": 1, "partitions": assignment}).encode()
             client.create(f"/brokers/topics/{topic}", payload, makepath=True)
-        finally:
-            client.stop()
-            client.close()
         self.wait_for_leader(topic, partitions)
 
     def delete_topic(self, topic: str) -> None:
         """Ask for it; the broker needs delete.topic.enable."""
-        client = KazooClient(self.zookeeper, timeout=10)
-        client.start(30)
-        try:
+        with zookeeper_client(self.zookeeper) as client:
             client.create(f"/admin/delete_topics/{topic}", b"", makepath=True)
-        finally:
-            client.stop()
-            client.close()
 
     def wait_for_leader(self, topic: str, partitions: int = 1) -> None:
         def led() -> bool:
@@ -418,15 +425,11 @@ class Broker(Process):
 def zookeeper_text(zookeeper: str, path: str) -> str | None:
     """Data of a node, None when it (or the chroot) does not exist."""
     hosts, slash, chroot = zookeeper.partition("/")
-    client = KazooClient(hosts, timeout=10)
-    client.start(30)
-    try:
-        return client.get(slash + chroot + path)[0].decode()
-    except NoNodeError:
-        return None
-    finally:
-        client.stop()
-        client.close()
+    with zookeeper_client(hosts) as client:
+        try:
+            return client.get(slash + chroot + path)[0].decode()
+        except NoNodeError:
+            return None
 
 
 class Result(NamedTuple):

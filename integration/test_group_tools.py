@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import uuid
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
 
 from integration import original
-from integration.harness import Broker, Process, Result, Tools, properties
+from integration.harness import (
+    Broker,
+    Process,
+    Result,
+    Tools,
+    properties,
+    zookeeper_client,
+)
 from integration.wire import entry, wait_until
 
 CHECKER = "kafka.tools.ConsumerOffsetChecker"
@@ -38,15 +44,8 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Tools:
     return Tools("original", tmp_path_factory.mktemp("original"))
 
 
-@contextlib.contextmanager
-def nodes(broker: Broker) -> Iterator[KazooClient]:
-    client = KazooClient(broker.zookeeper, timeout=10)
-    client.start(30)
-    try:
-        yield client
-    finally:
-        client.stop()
-        client.close()
+def nodes(broker: Broker) -> AbstractContextManager[KazooClient]:
+    return zookeeper_client(broker.zookeeper)
 
 
 class Scene:

@@ -232,7 +232,9 @@ class Wire:
         return int(struct.unpack_from(">h", reply)[0])
 
 
-def wait_until(what: str, timeout: float, probe: Callable[[], object]) -> None:
+def wait_until(
+    what: str, timeout: float, probe: Callable[[], object], interval: float = 0.05
+) -> None:
     """Poll `probe()` until true; OSError and WireError count as not yet."""
     deadline = time.monotonic() + timeout
     last: Exception | None = None
@@ -243,5 +245,5 @@ def wait_until(what: str, timeout: float, probe: Callable[[], object]) -> None:
             last = None
         except (OSError, WireError) as error:
             last = error
-        time.sleep(0.05)
+        time.sleep(interval)
     raise TimeoutError(f"{what}: not within {timeout} s" + (f" ({last})" if last else ""))

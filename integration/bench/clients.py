@@ -21,15 +21,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from integration import original
+from integration import harness, original
 from integration.bench.machine import described
+from integration.bench.table import text
 from integration.clients import KAFKA_08
 from integration.harness import HOME, Broker, Tools, ZooKeeper, kill_everything
 from integration.modern import ModernBroker
+from integration.wire import Wire
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.producer.kafka_producer import KafkaProducer
 
+Server = Broker | ModernBroker
 PARTITIONS = 6
 LINGER_MS = 5
 WARM_UP = 1000
@@ -200,12 +203,18 @@ def consume(kind: str, case: Case, address: str, zookeeper: str, topic: str) -> 
 # --- the original's own programs
 
 
-def original_produce(tools: Tools, case: Case, broker: Broker, topic: str) -> Result:
-    """CPU is left out: most of it would be the JVM's start."""
+def original_produced(tools: Tools, case: Case, broker: Server, topic: str) -> harness.Result:
+    """A run of the producer."""
     settings = [f"bootstrap.servers={broker.address}", "acks=1", f"linger.ms={LINGER_MS}"]
     settings += [f"compression.type={case.codec}"]
+    sent = topic, str(case.records), str(case.size), "-1"
     main = "org.apache.kafka.clients.tools.ProducerPerformance"
-    done = tools.run(main, topic, str(case.records), str(case.size), "-1", *settings)
+    return tools.run(main, *sent, *settings, timeout=WORKER_TIMEOUT_S)
+
+
+def original_produce(tools: Tools, case: Case, broker: Broker, topic: str) -> Result:
+    """CPU is left out: most of it would be the JVM's start."""
+    done = original_produced(tools, case, broker, topic)
     found = re.search(r"(\d+) records sent, ([\d.]+) records/sec", done.out.splitlines()[-1])
     assert found is not None, done.out + done.err
     return Result(case.records, case.records / float(found[2]), None)
@@ -223,7 +232,7 @@ def original_consume(tools: Tools, case: Case, broker: Broker, topic: str) -> Re
 # --- a run
 
 
-def worker(kind: str, case: Case, broker: Broker | ModernBroker, topic: str) -> Result:
+def worker(kind: str, case: Case, broker: Server, topic: str) -> Result:
     """The client in a process of its own."""
     command = [sys.executable, "-W", "ignore", "-m", "integration.bench.clients"]
     command += ["--worker", kind, json.dumps(case), broker.address, broker.zookeeper or "", topic]
@@ -252,9 +261,9 @@ def available(kinds: tuple[str, ...]) -> list[str]:
     return [kind for kind in kinds if here[kind]]
 
 
-def check_stored(broker: Broker, topic: str, records: int, what: str) -> None:
+def check_stored(broker: Server, topic: str, records: int, what: str) -> None:
     """A fast client that loses records is none."""
-    with broker.wire() as wire:
+    with Wire(broker.port) as wire:
         found = sum(wire.offset(topic, number) for number in range(PARTITIONS))
     if found < records:
         raise RuntimeError(f"{what}: {records} sent, {found} stored")
@@ -310,8 +319,7 @@ def table(results: dict[tuple[str, str], list[Result]], kinds: list[str]) -> str
         lines.append(line)
     if "kafka-python" in kinds:
         head += ["ours / kafka-python", "CPU kafka-python / ours"]
-    rows = [head, ["-"] * len(head), *lines]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    return text([head, ["-"] * len(head), *lines])
 
 
 def run_worker(arguments: list[str]) -> int:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from integration.bench import load, records
-from integration.harness import Broker, ZooKeeper, kill_everything
+from integration.harness import Broker, ZooKeeper, cpu_seconds, kill_everything
 from integration.units import Unit
 
 PARTITIONS = 6
@@ -70,11 +70,6 @@ class Loaded(NamedTuple):
         return 1e6 * (sum(self.broker_cpu_s) + self.supervisor_cpu_s) / self.records
 
 
-def cpu(pid: int) -> float:
-    """User and system time of one process so far."""
-    return time.clock_gettime(~pid << 3 | 2)  # the clock that clock_getcpuclockid(3) gives
-
-
 def send(port: int, topic: str, connections: int, requests: int) -> load.Amount:
     """One generator's load of this many requests."""
     batch = records.equal(RECORD_BYTES, SET_BYTES)
@@ -94,12 +89,12 @@ def loaded(
 ) -> Loaded:
     """``targets``: port and topic for each generator. ``brokers``: their processes."""
     watched = [*brokers, *([] if supervisor is None else [supervisor])]
-    before, began = list(map(cpu, watched)), time.perf_counter()
+    before, began = list(map(cpu_seconds, watched)), time.perf_counter()
     each = requests // len(targets)
     jobs = [pool.submit(send, *target, connections, each) for target in targets]
     moved = [job.result() for job in jobs]
     seconds = time.perf_counter() - began
-    used = [cpu(pid) - first for pid, first in zip(watched, before, strict=True)]
+    used = [cpu_seconds(pid) - first for pid, first in zip(watched, before, strict=True)]
     sent = sum(one.records for one in moved)
     count = sent // records.equal(RECORD_BYTES, SET_BYTES).records
     of_brokers = tuple(used[: len(brokers)])

@@ -20,16 +20,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from integration import builds, modern, original
 from integration.bench import clients, load
+from integration.bench.clients import Server
 from integration.bench.machine import described
+from integration.bench.table import figure, figures, quotient
 from integration.harness import Broker, Tools, ZooKeeper, kill_everything
 from integration.modern import ModernBroker
-from integration.wire import Wire
 
 OURS, OLD, NEW = "ours", original.VERSION, modern.VERSION
 HEAP = ("-Xmx1G", "-Xms1G")
@@ -37,10 +38,8 @@ TOOLS = f"org.apache.kafka:kafka-tools:{NEW}"
 RDKAFKA = ("rdkafka_performance", "-q", "-q")
 # A broker of 0.8.2.2 closes the connection when it is asked for its versions.
 AS_FOR_OLD = ("api.version.request=false", "broker.version.fallback=0.8.2.1")
-KCAT = ("kcat", "-q", *itertools.chain(*(("-X", setting) for setting in AS_FOR_OLD)))
-PARTITIONS = 6
+PARTITIONS = clients.PARTITIONS
 TIMEOUT_S = 300
-Server = Broker | ModernBroker
 
 
 class Outcome(NamedTuple):
@@ -137,10 +136,8 @@ def _java() -> list[str]:
 
 
 def old_produce(tools: Tools, broker: Server, topic: str, records: int, size: int) -> Outcome:
-    main = "org.apache.kafka.clients.tools.ProducerPerformance"
-    settings = (f"bootstrap.servers={broker.address}", "acks=1", f"linger.ms={clients.LINGER_MS}")
-    done = tools.run(main, topic, str(records), str(size), "-1", *settings, timeout=TIMEOUT_S)
-    return produced(done.out)
+    case = clients.Case("produce", size, records)
+    return produced(clients.original_produced(tools, case, broker, topic).out)
 
 
 def old_consume(tools: Tools, broker: Server, topic: str, records: int, size: int) -> Outcome:
@@ -152,28 +149,35 @@ def old_consume(tools: Tools, broker: Server, topic: str, records: int, size: in
 def rdkafka_produce(
     broker: Server, topic: str, records: int, size: int, settings: Sequence[str] = ()
 ) -> Outcome:
-    props = itertools.chain(*(("-X", setting) for setting in settings))
-    command = [*RDKAFKA, "-P", "-t", topic, "-b", broker.address, "-a", "1", *props]
+    command = [*RDKAFKA, "-P", "-t", topic, "-b", broker.address, "-a", "1", *_each("-X", settings)]
     return rdkafka(_output([*command, "-s", str(size), "-c", str(records)]))
 
 
 def rdkafka_consume(broker: Server, topic: str, records: int, size: int) -> Outcome:
-    partitions = itertools.chain(*(("-p", str(number)) for number in range(PARTITIONS)))
+    partitions = _each("-p", range(PARTITIONS))
     command = [*RDKAFKA, "-C", "-t", topic, "-b", broker.address, *partitions]
     return rdkafka(_output([*command, "-c", str(records), "-o", "beginning"]))
+
+
+def _each(option: str, values: Iterable[object]) -> list[str]:
+    return [word for value in values for word in (option, str(value))]
+
+
+def _kcat(broker: Server, topic: str) -> list[str]:
+    return ["kcat", "-q", "-b", broker.address, "-t", topic, *_each("-X", AS_FOR_OLD)]
 
 
 def kcat_produce(lines: Path, broker: Server, topic: str, records: int, size: int) -> Outcome:
     with lines.open("w") as file:
         file.writelines(itertools.repeat("x" * size + "\n", records))
     begin = time.monotonic()
-    _output([*KCAT, "-P", "-b", broker.address, "-t", topic], lines)
+    _output([*_kcat(broker, topic), "-P"], lines)
     return Outcome(records, time.monotonic() - begin)
 
 
 def kcat_consume(broker: Server, topic: str, records: int, size: int) -> Outcome:
     begin = time.monotonic()
-    shown = _output([*KCAT, "-C", "-b", broker.address, "-t", topic, "-e", "-f", "."])
+    shown = _output([*_kcat(broker, topic), "-C", "-e", "-f", "."])
     return Outcome(len(shown), time.monotonic() - begin)
 
 
@@ -277,8 +281,7 @@ class Real:
         if outcome.records < case.records:
             raise RuntimeError(f"{case.name}, {kind}: only {outcome.records} of {case.records}")
         if not case.filled:
-            if _stored(broker, topic) < case.records:
-                raise RuntimeError(f"{case.name}, {kind}: {_stored(broker, topic)} stored")
+            clients.check_stored(broker, topic, case.records, f"{case.name}, {kind}")
             load.discard(broker, topic)
         return sample
 
@@ -299,26 +302,21 @@ class Real:
         return topic
 
 
-def _stored(broker: Server, topic: str) -> int:
-    with Wire(broker.port) as wire:
-        return sum(wire.offset(topic, number) for number in range(PARTITIONS))
-
-
 def table(samples: Mapping[tuple[str, str], Sequence[Sample]], kinds: Sequence[str]) -> str:
     """Rates in thousands of records a second, the broker's CPU in seconds for a million records,
     and latencies in ms: of the first kind, and compared with each other one."""
     head = ["", "k/s", "CPU", "p50", "p99"]
     for kind in kinds[1:]:
         head += [f"k/s / {kind}", f"CPU / {kind}", f"p99 / {kind}"]
-    rows = [head, ["-", *["-:"] * (len(head) - 1)]]
+    rows = []
     for case in dict.fromkeys(name for name, _ in samples):
         ours = _figures(samples[case, kinds[0]])
-        row = [case, *(_number(figure) for figure in ours)]
+        row = [case, *map(figure, ours)]
         for kind in kinds[1:]:
             theirs = _figures(samples.get((case, kind), ()))
-            row += [_ratio(ours[at], theirs[at]) for at in (0, 1, 3)]
+            row += [quotient(ours[at], theirs[at]) for at in (0, 1, 3)]
         rows.append(row)
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    return figures(head, rows)
 
 
 Figures = tuple[float | None, float | None, float | None, float | None]
@@ -335,14 +333,6 @@ def _figures(samples: Sequence[Sample]) -> Figures:
         median(lambda sample: sample.outcome.p50),
         median(lambda sample: sample.outcome.p99),
     )
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _ratio(ours: float | None, theirs: float | None) -> str:
-    return "" if ours is None or not theirs else f"{ours / theirs:.2f}"
 
 
 def start(directory: Path) -> dict[str, Server]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
+from collections.abc import Iterable
 from typing import NamedTuple
 
 # Only the table's own lines are replaced: text and pictures may stand between the markers too.
@@ -109,11 +110,33 @@ def _ratio(row: Row, kinds: list[str]) -> list[str]:
 
 
 def _number(value: float | None) -> str:
-    if value is None:
-        return "-"
+    return "-" if value is None else number(value)
+
+
+def number(value: float) -> str:
+    """Three digits."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _table(head: list[str], lines: list[list[str]]) -> str:
-    rule = ["-"] * len(head)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *lines])
+    return text([head, ["-"] * len(head), *lines])
+
+
+def text(rows: Iterable[Iterable[str]]) -> str:
+    """The rows of a markdown table, the head and the rule below it among them."""
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def figures(head: list[str], lines: Iterable[list[str]]) -> str:
+    """A table with names in its first column and numbers in all others."""
+    return text([head, ["-", *["-:"] * (len(head) - 1)], *lines])
+
+
+def figure(value: float | None) -> str:
+    """Blank where there is none."""
+    return "" if value is None else number(value)
+
+
+def quotient(ours: float | None, theirs: float | None) -> str:
+    """Blank where one is missing."""
+    return "" if ours is None or not theirs else f"{ours / theirs:.2f}"

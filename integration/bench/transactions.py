@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from integration import builds
 from integration.bench.load import Amount
+from integration.harness import cpu_seconds
 from integration.later import frames
 from kafka08.client.requests import Response
 from kafka08.network.channel import Channel
@@ -61,18 +62,14 @@ def send(
         assert process.stdin is not None and process.stdout is not None
         if process.stdout.readline() != b"ready\n":
             raise RuntimeError("the load of transactions has failed")
-        before, own = cpu(), _cpu_seconds(process.pid)
+        before, own = cpu(), cpu_seconds(process.pid)
         process.stdin.write(b"\n")
         time.sleep(seconds)
         process.stdin.write(b"\n")
-        used, own = cpu() - before, _cpu_seconds(process.pid) - own
+        used, own = cpu() - before, cpu_seconds(process.pid) - own
         transactions, took = process.stdout.readline().split()
     records = int(transactions) * shape.records
     return Amount(records, records * RECORD_BYTES, float(took), own, used)
-
-
-def _cpu_seconds(pid: int) -> float:
-    return time.clock_gettime(~pid << 3 | 2)
 
 
 def open_many(host: str, port: int, topic: str, partitions: int, count: int = OPEN_IDS) -> None:

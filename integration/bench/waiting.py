@@ -24,14 +24,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from kazoo.client import KazooClient
-
 from integration import modern, original
+from integration.bench.clients import Server
 from integration.bench.machine import described
-from integration.bench.real import HEAP, NEW, OLD, OURS, Server
-from integration.harness import Broker, ZooKeeper, kill_everything
+from integration.bench.real import HEAP, NEW, OLD, OURS
+from integration.bench.table import figure, figures, quotient
+from integration.harness import Broker, ZooKeeper, kill_everything, zookeeper_client
 from integration.modern import ModernBroker
-from integration.wire import CONSUMER_METADATA, Wire, WireError, entry, frame, string
+from integration.wire import CONSUMER_METADATA, Wire, WireError, entry, frame, string, wait_until
 from kafka08.consumer.config import ConsumerConfig
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.network.channel import Channel
@@ -57,11 +57,7 @@ LATER = {"group.initial.rebalance.delay.ms": 0}
 
 def until(what: str, done: Callable[[], object]) -> None:
     """Raises TimeoutError."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not done():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{what}: not within {PATIENCE_S} s")
-        time.sleep(POLL_S)
+    wait_until(what, PATIENCE_S, done, POLL_S)
 
 
 def taken(act: Callable[..., object], *args: object) -> float:
@@ -152,12 +148,7 @@ class Site:
 
             def sent() -> bool:
                 leader = wires[0].leader(topic, 0)
-                if leader < 0:
-                    return False
-                with contextlib.suppress(WireError):
-                    wires[leader].produce(topic, 0, RECORD)
-                    return True
-                return False
+                return leader >= 0 and wires[leader].produce(topic, 0, RECORD) >= 0
 
             until("a first produce", sent)
 
@@ -285,7 +276,7 @@ class Site:
             {"topic": topic, "partition": number, "replicas": [1]} for number in range(PARTITIONS)
         ]
         self._put("/admin/reassign_partitions", {"version": 1, "partitions": moves})
-        with self._client() as client:
+        with zookeeper_client(self._chroot) as client:
             until("a reassignment", lambda: client.exists("/admin/reassign_partitions") is None)
 
     def to_move(self) -> str:
@@ -297,18 +288,8 @@ class Site:
         return topic
 
     def _put(self, path: str, value: Mapping[str, object]) -> None:
-        with self._client() as client:
+        with zookeeper_client(self._chroot) as client:
             client.create(path, json.dumps(value).encode(), makepath=True)
-
-    @contextlib.contextmanager
-    def _client(self) -> Iterator[KazooClient]:
-        client = KazooClient(self._chroot, timeout=10)
-        client.start(30)
-        try:
-            yield client
-        finally:
-            client.stop()
-            client.close()
 
 
 def measure(site: Site, sizes: Sequence[int]) -> Iterator[tuple[str, float]]:
@@ -338,20 +319,15 @@ def measure(site: Site, sizes: Sequence[int]) -> Iterator[tuple[str, float]]:
 
 def table(found: Mapping[tuple[str, str], Sequence[float]], kinds: Sequence[str]) -> str:
     """Seconds, medians; and ours compared with the others."""
-    rows = [["", *kinds, *(f"ours / {kind}" for kind in kinds[1:])]]
-    rows.append(["-", *["-:"] * (len(rows[0]) - 1)])
+    rows = []
     for name in dict.fromkeys(name for name, _ in found):
         medians = [
             statistics.median(found[name, kind]) if (name, kind) in found else None
             for kind in kinds
         ]
-        ours = medians[0]
-        ratios = [
-            "" if ours is None or not other else f"{ours / other:.2f}" for other in medians[1:]
-        ]
-        shown = ["" if seconds is None else f"{seconds:.3g}" for seconds in medians]
-        rows.append([name, *shown, *ratios])
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+        ratios = [quotient(medians[0], other) for other in medians[1:]]
+        rows.append([name, *map(figure, medians), *ratios])
+    return figures(["", *kinds, *(f"ours / {kind}" for kind in kinds[1:])], rows)
 
 
 def main() -> int:

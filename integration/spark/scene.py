@@ -9,7 +9,7 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from integration.harness import SHARED, Broker, ZooKeeper
+from integration.harness import SHARED, Broker, ZooKeeper, zookeeper_client
 from integration.spark.support import produce
 from integration.wire import wait_until
 
@@ -85,15 +85,8 @@ def send(broker: Broker, topic: str, partition: int, values: Iterable[int]) -> N
     produce(broker, topic, partition, [(None, str(value).encode()) for value in values])
 
 
-@contextmanager
-def zookeeper_of(broker: Broker) -> Iterator[KazooClient]:
-    client = KazooClient(broker.zookeeper)
-    client.start(30)
-    try:
-        yield client
-    finally:
-        client.stop()
-        client.close()
+def zookeeper_of(broker: Broker) -> AbstractContextManager[KazooClient]:
+    return zookeeper_client(broker.zookeeper)
 
 
 def grow(broker: Broker, topic: str, partitions: int) -> None:
