@@ -92,7 +92,6 @@ def modern_broker(
         "api.versions.enable": "true",
         "delete.topic.enable": "true",
         "group.initial.rebalance.delay.ms": 500,
-        "log.retention.hours": 1_000_000,  # clients write messages with times of long ago
         "offsets.topic.num.partitions": 2,
     }
     directory = tmp_path_factory.mktemp("modern")

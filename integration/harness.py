@@ -209,6 +209,14 @@ class Process:
                         total += int(line.split()[1]) * 1024
         return total
 
+    def descriptors(self) -> int:
+        """Open files and sockets, children's included."""
+        total = 0
+        for pid in _family(self.pid):
+            with contextlib.suppress(OSError):
+                total += len(os.listdir(f"/proc/{pid}/fd"))
+        return total
+
     def cpu_seconds(self) -> float:
         """User and system time of the process and its children so far."""
         seconds = 0.0
@@ -351,6 +359,7 @@ class Broker(Process):
             "zookeeper.session.timeout.ms": 1500,
             "zookeeper.connection.timeout.ms": 30000,
             "controlled.shutdown.enable": "true",
+            "log.retention.hours": 1_000_000,  # tests write messages with times of long ago
             **(OURS if kind in HOMES else {}),
             **(props or {}),
         }

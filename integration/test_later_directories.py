@@ -116,7 +116,6 @@ def test_ours_takes_over_from_3_9(
     props = {
         "api.versions.enable": "true",
         "offsets.topic.num.partitions": 1,
-        "log.retention.hours": 1_000_000,  # the messages have times of long ago
     }
     ours = Broker("ours", tmp_path / "ours", chroot, log_dir=theirs.log_dir, props=props)
     launch(ours)

@@ -24,7 +24,6 @@ REPLICATED = {
     "offsets.topic.num.partitions": 1,
     "offsets.topic.replication.factor": 3,
     "unclean.leader.election.enable": "false",
-    "log.retention.hours": 1_000_000,
 }
 Join = Callable[..., Member]
 

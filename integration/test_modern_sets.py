@@ -169,8 +169,7 @@ def test_19_a_marker_is_last(
     Kafka 3.9.1 answers at once, again and again."""
     proxy = Proxy()
     chroot = f"{zookeeper.connect}/{unique('marked')}"
-    # The messages have a time of long ago.
-    props = {"advertised.port": proxy.port, "log.retention.hours": 1_000_000}
+    props = {"advertised.port": proxy.port}
     broker = Broker("ours", tmp_path / "broker", chroot, props=props)
     launch(broker)
     broker.start()
@@ -245,7 +244,6 @@ CLEANED = {
     "log.cleaner.min.cleanable.ratio": 0.01,
     "log.cleaner.dedupe.buffer.size": 8 << 20,
     "log.cleaner.delete.retention.ms": 1000,
-    "log.retention.hours": 1_000_000,
 }
 KEYS = 20
 

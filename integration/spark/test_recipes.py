@@ -52,7 +52,6 @@ pytestmark = SPARK_WARNINGS
 JOBS = Path(__file__).parent / "jobs"
 POSTGRES_JDBC = "org.postgresql:postgresql:42.7.14"
 DELTA, DELTA_SPARK = "io.delta:delta-spark_4.2_2.13:4.4.0", "4.2.1"
-PROPS = {"log.retention.hours": 1_000_000}  # for messages with times of long ago
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
