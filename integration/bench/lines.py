@@ -1,0 +1,96 @@
+"""Panels of lines over time as an SVG. Knows nothing of what they show or how it is measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from xml.sax.saxutils import escape
+
+COLOURS = ("#2b6cb0", "#dd6b20", "#38a169", "#805ad5")
+WIDTH, PANEL, LEFT, RIGHT, TOP, GAP = 760, 130, 64, 120, 48, 34
+
+Points = Sequence[tuple[float, float]]
+
+
+class Panel(NamedTuple):
+    """Lines by name, each of (seconds, value). ``is_log``: equal steps up are equal factors."""
+
+    title: str
+    lines: Mapping[str, Points]
+    is_log: bool = False
+
+    @property
+    def values(self) -> list[float]:
+        return [value for line in self.lines.values() for _, value in line]
+
+
+def svg(title: str, panels: Sequence[Panel], marks: Sequence[tuple[float, str]]) -> str:
+    """The panels below each other on one time axis; ``marks`` are seconds and what began then."""
+    height = TOP + len(panels) * (PANEL + GAP) + 20
+    end = max(
+        (at for panel in panels for line in panel.lines.values() for at, _ in line), default=1
+    )
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
+        'font-family="sans-serif" font-size="11">',
+        '<rect width="100%" height="100%" fill="white"/>',
+        _text(LEFT, 16, title, size=14),
+    ]
+    bottom = TOP + len(panels) * (PANEL + GAP) - GAP
+    for at, name in marks:
+        x = _across(at, end)
+        out.append(
+            f'<line x1="{x:.1f}" y1="{TOP - 8}" x2="{x:.1f}" y2="{bottom}" stroke="#a0aec0" '
+            'stroke-dasharray="3,3"/>'
+        )
+        out.append(_text(x + 3, TOP - 12, name, size=9))
+    for number, panel in enumerate(panels):
+        out += _panel(panel, TOP + number * (PANEL + GAP), end)
+    for minute in range(0, int(end // 60) + 1, max(1, int(end // 600))):
+        out.append(_text(_across(minute * 60, end), bottom + 16, f"{minute} min", anchor="middle"))
+    return "\n".join([*out, "</svg>"]) + "\n"
+
+
+def _across(at: float, end: float) -> float:
+    return LEFT + (WIDTH - LEFT - RIGHT) * at / end
+
+
+def _panel(panel: Panel, y: float, end: float) -> list[str]:
+    values = [value for value in panel.values if value > 0 or not panel.is_log]
+    top = max(values, default=1) or 1
+    low = 10 ** math.floor(math.log10(min(values, default=0.1))) if panel.is_log else 0.0
+    high = 10 ** math.ceil(math.log10(top)) if panel.is_log else top * 1.1
+
+    def up(value: float) -> float:
+        if panel.is_log:
+            share = math.log(max(value, low) / low) / math.log(high / low)
+        else:
+            share = value / high
+        return y + PANEL - PANEL * share
+
+    steps = _decades(low, high) if panel.is_log else [high * part / 4 for part in range(5)]
+    out = [_text(LEFT, y - 4, panel.title, size=12)]
+    for step in steps:
+        out.append(
+            f'<line x1="{LEFT}" y1="{up(step):.1f}" x2="{WIDTH - RIGHT}" y2="{up(step):.1f}" '
+            'stroke="#e2e8f0"/>'
+        )
+        out.append(_text(LEFT - 6, up(step) + 4, f"{step:.4g}", anchor="end", size=9))
+    for number, (name, line) in enumerate(panel.lines.items()):
+        colour = COLOURS[number % len(COLOURS)]
+        points = " ".join(f"{_across(at, end):.1f},{up(value):.1f}" for at, value in line)
+        out.append(f'<polyline points="{points}" fill="none" stroke="{colour}"/>')
+        label = _text(WIDTH - RIGHT + 8, y + 12 + 14 * number, name)
+        out.append(label.replace("<text", f'<text fill="{colour}"'))
+    return out
+
+
+def _decades(low: float, high: float) -> list[float]:
+    first, last = round(math.log10(low)), round(math.log10(high))
+    return [10.0**number for number in range(first, last + 1)]
+
+
+def _text(x: float, y: float, text: str, *, anchor: str = "start", size: int = 11) -> str:
+    style = f'text-anchor="{anchor}" font-size="{size}"'
+    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(text)}</text>'
