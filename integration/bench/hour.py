@@ -1,4 +1,4 @@
-"""An hour of mixed load on three brokers, with what happens to a cluster in a year:
+"""An hour of mixed load on three brokers, with the events of a cluster's year:
 `make bench WHAT=hour`.
 
 Four topics of three replicas are written with acks -1, in every codec, by producers of 0.8 and of
@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from integration.bench import hour_load, lines
-from integration.bench.hour_load import PARTITIONS, Stretch, Spread, Stream, Told
+from integration.bench.hour_load import PARTITIONS, Spread, Stream, Stretch, Told
 from integration.bench.lines import Panel
 from integration.bench.machine import described
 from integration.harness import Broker, ZooKeeper, kill_everything, zookeeper_client
@@ -123,7 +123,7 @@ def look(broker: Broker) -> Look:
 
 
 def disk_bytes(directory: Path) -> int:
-    """What the files have on the disk; those that vanish meanwhile do not count."""
+    """The room that files take on the disk; those that vanish meanwhile do not count."""
     total = 0
     for file in directory.rglob("*"):
         try:
@@ -273,7 +273,7 @@ def latency_table(watch: Watch, phases: Sequence[Phase]) -> str:
 
 
 def broker_table(watch: Watch, phases: Sequence[Phase]) -> str:
-    """What each broker used in the second phase and in the last one."""
+    """The resources of each broker in the second phase and in the last one."""
     rows = ["| broker | CPU, % of a core | memory, MB | descriptors |", "| - | - | - | - |"]
     early, late = phases[1], phases[-1]
     for broker, looks in watch.looks.items():
@@ -334,7 +334,7 @@ def picture(watch: Watch, phases: Sequence[Phase], title: str) -> str:
 
 
 def verdict(told: Sequence[Told]) -> list[str]:
-    """What is wrong with what the clients have seen; nothing if all is right."""
+    """The faults in the clients' numbers; none if every acknowledged record was read."""
     written = {key: n for each in told if each.kind == KINDS[0] for key, n in each.ends.items()}
     seen = {key: n for each in told if each.kind == KINDS[1] for key, n in each.ends.items()}
     wrong = []

@@ -65,7 +65,7 @@ class Spread:
 
 
 class Stretch(NamedTuple):
-    """What clients have seen in the seconds until ``at`` (monotonic): records and latencies."""
+    """Records and latencies that clients have seen in the seconds until ``at`` (monotonic)."""
 
     at: float
     kind: str
@@ -74,7 +74,7 @@ class Stretch(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What a client says at its end. ``ends``: by (topic, partition) how many records were
+    """The numbers of a client at its end. ``ends``: by (topic, partition) how many records were
     acknowledged, or read; then how many are missing, or came again, which they must not where a
     reader is ``exact``: the producer was idempotent."""
 

@@ -1,4 +1,4 @@
-"""What the hour of mixed load makes of what its clients tell."""
+"""Tables, a picture and a verdict from the numbers of clients and brokers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from integration.bench import hour, lines
 from integration.bench.hour import Look, Phase
-from integration.bench.hour_load import HEAD, Interval, Stretch, Seen, Spread, Told, heads, spoken
+from integration.bench.hour_load import HEAD, Interval, Seen, Spread, Stretch, Told, heads, spoken
 from integration.bench.lines import Panel
 
 ORDERS = ("orders", 0)
@@ -102,7 +102,7 @@ def test_records_that_came_again_are_no_loss() -> None:
         ([*told()[:1], Told("end to end", {}), Told("end to end", {})], "3 clients have told"),
     ],
 )
-def test_what_is_wrong_is_said(found: Sequence[Told], wrong: str) -> None:
+def test_each_fault_is_said(found: Sequence[Told], wrong: str) -> None:
     assert any(wrong in line for line in hour.verdict(found))
 
 
