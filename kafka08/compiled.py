@@ -1,7 +1,8 @@
 """Compiles the hot modules with mypyc where a C compiler is installed.
 
 ``python -m kafka08.compiled`` builds them into ``_compiled`` beside this file; ``builds`` has
-imports use them. The build is optional: without a compiler everything runs from the sources.
+imports use them. The build is optional: without a compiler everything runs from the sources. With
+MYPYC_OPT_LEVEL=0 in the environment, which mypyc's own build knows too, it takes half as long.
 """
 
 from __future__ import annotations
@@ -117,7 +118,8 @@ from setuptools import Distribution
 from setuptools.command.build_ext import build_ext
 scratch, *sources = sys.argv[1:]
 c = os.path.join(scratch, "c")
-extensions = mypycify(sources, opt_level="3", target_dir=c)
+level = os.environ.get("MYPYC_OPT_LEVEL", "3")
+extensions = mypycify(sources, opt_level=level, target_dir=c)
 for extension in extensions:
     # Functions of the build are called directly or inlined, those of Python without a table.
     extension.extra_compile_args += [

@@ -114,11 +114,10 @@ def _derived(
     derived.setdefault(_RACK, derived[_UNIT])
     by = number * _stride(base)
     derived["broker.id"] = str(base.broker_id + number)
-    if base.listeners is None:
+    if base.listeners is None or "port" in found:
         derived["port"] = _shifted(base.port, by)
-    for key in ("port", "advertised.port"):
-        if key in found:
-            derived[key] = _shifted(INT.parse(found[key]), by)
+    if "advertised.port" in found:
+        derived["advertised.port"] = _shifted(INT.parse(found["advertised.port"]), by)
     for key in (LISTENERS, ADVERTISED):
         if key in found:
             derived[key] = _PORT.sub(lambda m: f":{_shifted(int(m[1]), by)}", found[key])

@@ -165,7 +165,8 @@ class DriverMember:
             logger.info("%s; trying again", error)
         except Exception:
             logger.exception("%s could not claim its partitions", self.consumer_id)
-        self._stopping.wait(self._config.rebalance_backoff_ms / 1000)
+        # That an owner has released its partition is a change too, and most do so in some ms.
+        self._changed.wait(self._config.rebalance_backoff_ms / 1000)
         self._changed.set()
 
     def _join(self) -> None:
@@ -269,6 +270,8 @@ class DriverMember:
 
     def stop(self) -> None:
         """Leave the group: commit what is done, end the session. Not for callbacks."""
+        self._worker.stopping.set()
+        self._changed.set()  # it may be waiting for another member
         if self._worker.stop() and not self._stopping.is_set():
             self._leave()
 

@@ -136,6 +136,29 @@ def test_a_second_member_gets_its_share_after_a_drain(world: GroupWorld) -> None
     assert world.owners() == {0: "g_a-0", 1: "g_b-0"}
 
 
+def test_a_member_does_not_wait_longer_than_the_owner(world: GroupWorld) -> None:
+    """The original waits for the whole rebalance.backoff.ms."""
+    one, two = JoinedDriver(world), JoinedDriver(world, "b")
+    one.work()
+    begin = world.runtime.clock.now
+    one.alive = False
+    world.runtime.while_waiting = [one.work]
+    two.work()
+    assert two.positions == {}
+    two.work()
+    assert two.positions == {P0: 0, P1: 0}
+    assert world.runtime.clock.now == begin
+
+
+def test_an_owner_that_stays_is_asked_again_after_the_backoff(world: GroupWorld) -> None:
+    one, two = JoinedDriver(world), JoinedDriver(world, "b")
+    one.work()
+    begin = world.runtime.clock.now
+    two.work()
+    assert two.positions == {}
+    assert world.runtime.clock.now == begin + 2.0
+
+
 def test_a_batch_planned_across_a_rebalance_is_refused(world: GroupWorld) -> None:
     one = JoinedDriver(world)
     one.work()
