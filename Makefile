@@ -131,7 +131,7 @@ WORKERS ?= 4
 integration: $(SETUP_INTEGRATION) $(SETUP_DOCS) $(COMPILED)
 	$(BIN)/python -m pytest -q integration -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# WHAT is a module of integration/bench: clients, cores, failover, later, metrics, real, spark,
+# WHAT is a module of integration/bench: clients, cores, failover, hour, later, metrics, real, spark,
 # spark_connector, steady, storage, waiting. Without it, kafka08 and the original 0.8.2.2 are measured
 # beside each other.
 WHAT ?=

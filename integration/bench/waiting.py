@@ -6,6 +6,8 @@ consumer's, with `group.initial.rebalance.delay.ms=0` where there is such a sett
 created and deleted by a request where the release has one, and by ZooKeeper as the tools of 0.8.2.2
 do. It exists when each partition has a leader that answers, and has been deleted when its
 directories are gone. A reassignment moves all replicas of a topic from one broker to another one.
+At the end the first broker is killed, which is the controller and leads all partitions of a topic;
+the time counts from the end of its session in ZooKeeper, which lasts 6 s with all kinds.
 """
 
 from __future__ import annotations
@@ -220,9 +222,12 @@ class Site:
     ) -> None:
         """With a replica of each partition, on the brokers in turn."""
         each = itertools.cycle(brokers)
-        replicas = {str(number): [next(each)] for number in range(partitions)}
-        self._put(f"/brokers/topics/{topic}", {"version": 1, "partitions": replicas})
-        self._await_leaders(topic, partitions)
+        self._create(topic, [[next(each)] for _ in range(partitions)])
+
+    def _create(self, topic: str, replicas: Sequence[Sequence[int]]) -> None:
+        lists = {str(number): on for number, on in enumerate(replicas)}
+        self._put(f"/brokers/topics/{topic}", {"version": 1, "partitions": lists})
+        self._await_leaders(topic, len(replicas))
 
     def _await_leaders(self, topic: str, partitions: int) -> None:
         """Until each partition has a leader that answers."""
@@ -287,6 +292,24 @@ class Site:
             self.produce(topic, number % PARTITIONS, data)
         return topic
 
+    def fail_over(self, partitions: int) -> float:
+        """Kill the first broker, the leader of so many partitions; seconds from the end of its
+        session until the other one shows itself as their leader."""
+        topic = next(self._names)
+        self._create(topic, [[0, 1]] * partitions)
+        survivor = Channel("127.0.0.1", self.brokers[1].port, timeout_ms=60_000)
+        ended: list[float] = []
+        with zookeeper_client(self._chroot) as client, survivor as channel:
+            client.exists("/brokers/ids/0", lambda _: ended.append(time.monotonic()))
+
+            def led() -> bool:
+                found = channel.call(schemas.MetadataRequest([topic])).topics[0].partitions
+                return bool(ended) and sum(each.leader == 1 for each in found) == partitions
+
+            self.first.kill()
+            until(f"new leaders of {topic}", led)
+            return time.monotonic() - ended[0]
+
     def _put(self, path: str, value: Mapping[str, object]) -> None:
         with zookeeper_client(self._chroot) as client:
             client.create(path, json.dumps(value).encode(), makepath=True)
@@ -315,6 +338,8 @@ def measure(site: Site, sizes: Sequence[int]) -> Iterator[tuple[str, float]]:
         yield f"delete {count:,}, ZooKeeper", taken(site.delete_by_zookeeper, topic)
     moved = site.to_move()
     yield "reassign 100 MB in 6 partitions", taken(site.reassign, moved)
+    most = max(sizes)
+    yield f"new leaders of {most:,} after a session ended", site.fail_over(most)
 
 
 def table(found: Mapping[tuple[str, str], Sequence[float]], kinds: Sequence[str]) -> str:
