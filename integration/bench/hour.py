@@ -39,6 +39,7 @@ KINDS = ("produce", "end to end")
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 BROKERS = 3
 LOOK_S = 5.0
+EVENTS = LOST, RESTART = "a lost disk", "rolling restart"
 PROPS = {
     "api.versions.enable": "true",
     "log.segment.bytes": 16 << 20,
@@ -242,9 +243,9 @@ def run(
     with watch.running():
         phase("begin", until, min(60.0, seconds / 10))
         phase("load", until, seconds / 4)
-        phase("a lost disk", lose_disk, brokers[-1])
+        phase(LOST, lose_disk, brokers[-1])
         phase("load again", until, seconds / 2)
-        phase("rolling restart", restart_all, brokers)
+        phase(RESTART, restart_all, brokers)
         phase("load to the end", until, seconds)
         clients.stop(watch)
     return watch, phases
@@ -329,7 +330,7 @@ def picture(watch: Watch, phases: Sequence[Phase], title: str) -> str:
             for broker, looks in shown.items()
         }
         panels.append(Panel(name, found))
-    marks = [(each.begin - zero, each.name) for each in phases if "load" not in each.name]
+    marks = [(each.begin - zero, each.name) for each in phases if each.name in EVENTS]
     return lines.svg(title, panels, marks)
 
 

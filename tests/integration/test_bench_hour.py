@@ -107,7 +107,8 @@ def test_each_fault_is_said(found: Sequence[Told], wrong: str) -> None:
 
 
 def watched() -> tuple[hour.Watch, list[Phase]]:
-    phases = [Phase("begin", 0, 10), Phase("load", 10, 30), Phase("load to the end", 30, 50)]
+    phases = [Phase("begin", 0, 10), Phase("load", 10, 30), Phase(hour.LOST, 30, 31)]
+    phases.append(Phase("load to the end", 31, 50))
     watch = hour.Watch([], None)
     watch.looks = {
         2: [Look(at, at / 2, 50_000_000, 40, 1_000_000) for at in (12.0, 20.0, 28.0, 32.0, 48.0)]
@@ -124,6 +125,7 @@ def test_tables_have_a_row_for_each_phase_and_broker() -> None:
     assert [row.split(" | ")[0] for row in by_phase[2:]] == [
         "| begin",
         "| load",
+        "| a lost disk",
         "| load to the end",
         "| all",
     ]
@@ -138,7 +140,7 @@ def test_the_picture_has_every_panel_and_mark() -> None:
     root = ElementTree.fromstring(hour.picture(watch, phases, "an hour"))
     texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"produce, ms", "end to end, ms", "CPU, % of a core", "memory, MB"} <= set(texts)
-    assert {"descriptors", "disk, MB", "begin", "broker 2", "p99.9", "0 min"} <= set(texts)
+    assert {"descriptors", "disk, MB", hour.LOST, "broker 2", "p99.9", "0 min"} <= set(texts)
 
 
 def test_on_a_scale_of_factors_equal_steps_are_equal_factors() -> None:
