@@ -364,7 +364,9 @@ def main() -> int:
             directory = Path(name)
             brokers = start(directory)
             old = functools.partial(old_produce, Tools("original", directory / "tools"))
-            real = Real(brokers, {NEW: java_produce, OLD: old})
+            # Without lingering, a broker that answers sooner would have more and smaller batches.
+            new = functools.partial(java_produce, settings=("acks=1", "linger.ms=100"))
+            real = Real(brokers, {NEW: new, OLD: old})
             for case in cases(directory, options.scale):
                 if any(text in case.name for text in options.only):
                     real.run(case, options.rounds)
