@@ -15,7 +15,7 @@ from kafka08.message import sets, wrappers
 from kafka08.message.batch import NO_TIMESTAMP, header_of, set_leader_epoch
 from kafka08.message.compression import LZ4, NONE
 from kafka08.message.convert import converted_set, refuse_headers
-from kafka08.message.entry import BATCH, LOG_OVERHEAD, OFFSET, Appended
+from kafka08.message.entry import BATCH, LOG_OVERHEAD, MAGIC_AT, OFFSET, Appended
 from kafka08.message.records import number_plain
 from kafka08.message.scan import iter_entries
 from kafka08.message.sets import Opened
@@ -159,6 +159,8 @@ def number(
 def _plain_batch(config: LogConfig, buffer: memoryview, base: int, rules: Rules) -> Numbered | None:
     """A set that is one right batch without a codec, where batches are stored as they come but for
     their numbers; None for any other set, which does not change."""
+    if len(buffer) <= MAGIC_AT or buffer[MAGIC_AT] != BATCH:
+        return None  # number_plain would say so too, and costs a small set of 0.8 a thirtieth more
     is_stored = config.message_format == rules.max_format == BATCH
     if not is_stored or rules.append_time is not None or config.compact:
         return None

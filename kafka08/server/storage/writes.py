@@ -45,7 +45,7 @@ _REFUSED = (
     NotLeaderForPartitionError,
     UnknownTopicOrPartitionError,
 )
-_NO_RECORD_ERRORS: Final = ProducePartitionResponse(0, 0, 0)[5:]
+_NO_RECORD_ERRORS: Final = ProducePartitionResponse(0, 0, 0).record_errors
 
 
 class ProducerVersions:
@@ -156,7 +156,7 @@ class Produce:
         elif self._sender.reads_start:
             log = self._replicas.partition(key).log
             start = -1 if log is None else log.first_offset
-        fields = key.partition, code, base_offset, append_time, start, *_NO_RECORD_ERRORS
+        fields = key.partition, code, base_offset, append_time, start, _NO_RECORD_ERRORS, None
         return named(ProducePartitionResponse, fields)
 
     def _failed(self, key: TopicPartition, error: Exception, size: int) -> int:
