@@ -127,6 +127,9 @@ class Writer:
             "bootstrap.servers": bootstrap,
             "acks": "all",
             "linger.ms": LINGER_MS,
+            # As Java's. Without a limit, requests of a few records each queue up at the broker: it
+            # answers those of a connection one by one, and each has to wait for its acks.
+            "max.in.flight": 5,
             "compression.codec": written.codec,
             "message.timeout.ms": 120_000,
             "queue.buffering.max.messages": 1_000_000,
