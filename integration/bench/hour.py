@@ -304,13 +304,21 @@ def shares_of(used: Sequence[tuple[float, float]], zero: float) -> list[tuple[fl
     ]
 
 
+def together(watch: Watch, kind: str, zero: float) -> list[tuple[float, Spread]]:
+    """The latencies of all clients of a kind, by the end of each interval."""
+    ends: dict[int, list[Stretch]] = {}
+    for each in watch.samples:
+        if each.kind == kind and each.counts:
+            ends.setdefault(round((each.at - zero) / hour_load.INTERVAL_S), []).append(each)
+    return [(end * hour_load.INTERVAL_S, merged(ends[end])) for end in sorted(ends)]
+
+
 def picture(watch: Watch, phases: Sequence[Phase], title: str) -> str:
     zero = phases[0].begin
     panels = []
     for kind in KINDS:
-        of_kind = [each for each in watch.samples if each.kind == kind and each.counts]
-        found = {
-            name: [(s.at - zero, 1000 * Spread(s.counts).share(part)) for s in of_kind]
+        found: dict[str, lines.Points] = {
+            name: [(at, 1000 * spread.share(part)) for at, spread in together(watch, kind, zero)]
             for name, part in SHARES.items()
         }
         panels.append(Panel(f"{kind}, ms", found, is_log=True))

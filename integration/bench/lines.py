@@ -8,6 +8,7 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 COLOURS = ("#2b6cb0", "#dd6b20", "#38a169", "#805ad5")
+MOST_POINTS = 400
 WIDTH, PANEL, LEFT, RIGHT, TOP, GAP = 760, 130, 64, 120, 48, 34
 
 Points = Sequence[tuple[float, float]]
@@ -52,6 +53,13 @@ def svg(title: str, panels: Sequence[Panel], marks: Sequence[tuple[float, str]])
     return "\n".join([*out, "</svg>"]) + "\n"
 
 
+def peaks(points: Points, most: int = MOST_POINTS) -> Points:
+    """As many points at most: the largest value of each group that follow each other."""
+    step = math.ceil(len(points) / most) or 1
+    groups = (points[at : at + step] for at in range(0, len(points), step))
+    return [max(group, key=lambda point: point[1]) for group in groups]
+
+
 def _across(at: float, end: float) -> float:
     return LEFT + (WIDTH - LEFT - RIGHT) * at / end
 
@@ -79,7 +87,8 @@ def _panel(panel: Panel, y: float, end: float) -> list[str]:
         out.append(_text(LEFT - 6, up(step) + 4, f"{step:.4g}", anchor="end", size=9))
     for number, (name, line) in enumerate(panel.lines.items()):
         colour = COLOURS[number % len(COLOURS)]
-        points = " ".join(f"{_across(at, end):.1f},{up(value):.1f}" for at, value in line)
+        shown = [(_across(at, end), up(value)) for at, value in peaks(line)]
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in shown)
         out.append(f'<polyline points="{points}" fill="none" stroke="{colour}"/>')
         label = _text(WIDTH - RIGHT + 8, y + 12 + 14 * number, name)
         out.append(label.replace("<text", f'<text fill="{colour}"'))

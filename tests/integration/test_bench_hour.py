@@ -149,3 +149,27 @@ def test_on_a_scale_of_factors_equal_steps_are_equal_factors() -> None:
     [line] = root.iter("{http://www.w3.org/2000/svg}polyline")
     heights = [float(point.split(",")[1]) for point in line.attrib["points"].split()]
     assert heights[0] - heights[1] == pytest.approx(heights[1] - heights[2])
+
+
+def test_of_many_points_the_largest_are_drawn() -> None:
+    points = [(float(at), float(at % 10)) for at in range(95)]
+    assert lines.peaks(points, 10) == [(9.0 + 10 * n, 9.0) for n in range(9)] + [(94.0, 4.0)]
+    assert lines.peaks(points[:7], 10) == points[:7]
+
+
+def test_clients_of_a_kind_are_drawn_as_one() -> None:
+    watch = hour.Watch([], None)
+    watch.samples = [
+        Stretch(at, kind, 1, {bucket: 1})
+        for at, kind, bucket in (
+            (104.9, "produce", 1),
+            (105.2, "end to end", 2),
+            (105.1, "end to end", 3),
+            (110.0, "end to end", 4),
+        )
+    ]
+    found = hour.together(watch, "end to end", 100.0)
+    assert [(at, dict(spread.counts)) for at, spread in found] == [
+        (5.0, {2: 1, 3: 1}),
+        (10.0, {4: 1}),
+    ]
