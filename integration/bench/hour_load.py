@@ -22,6 +22,7 @@ PARTITIONS = 3
 KEYS = 2000
 LINGER_MS = 20
 TICK_S = 0.005
+GATHER_S = 0.02  # so long a reader waits for more messages than those that are there
 INTERVAL_S = 5.0
 HEAD = struct.Struct(">qd")  # a record's number, and when it was due (monotonic seconds)
 # Buckets of latencies: each is a fiftieth larger than the one before.
@@ -239,7 +240,7 @@ def read(bootstrap: str, streams: Sequence[Stream], *, is_old: bool, stop: Event
     seen = {(name, n): Seen() for name in topics for n in range(PARTITIONS)}
     quiet_since = time.monotonic()
     while not stop.is_set() or time.monotonic() - quiet_since < 10:
-        messages = consumer.consume(2000, 0.1)
+        messages = consumer.consume(2000, GATHER_S)
         now = time.monotonic()
         for topic, partition, number, due in heads(messages):
             seen[topic, partition].add(number)
