@@ -13,6 +13,7 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from multiprocessing import parent_process
 from multiprocessing.synchronize import Event
 from typing import Any, NamedTuple, Protocol
 
@@ -117,6 +118,12 @@ def texts() -> list[bytes]:
     return [value for _, value in drawn]
 
 
+def is_over(stop: Event) -> bool:
+    """Whether the load is to end: it was told to, or the process that measures was killed."""
+    parent = parent_process()
+    return stop.is_set() or (parent is not None and not parent.is_alive())
+
+
 class Writer:
     """One producer. Records go to the partitions in turn."""
 
@@ -175,7 +182,7 @@ def write(bootstrap: str, streams: Sequence[Stream], rate: float, stop: Event, o
     values = itertools.cycle(texts())
     begin = time.monotonic()
     sent = 0
-    while not stop.is_set():
+    while not is_over(stop):
         now = time.monotonic()
         due = int((now - begin) * rate)
         for number in range(sent, due):
@@ -239,7 +246,7 @@ def read(bootstrap: str, streams: Sequence[Stream], *, is_old: bool, stop: Event
     consumer.assign([TopicPartition(name, n, 0) for name in topics for n in range(PARTITIONS)])
     seen = {(name, n): Seen() for name in topics for n in range(PARTITIONS)}
     quiet_since = time.monotonic()
-    while not stop.is_set() or time.monotonic() - quiet_since < 10:
+    while not is_over(stop) or time.monotonic() - quiet_since < 10:
         messages = consumer.consume(2000, GATHER_S)
         now = time.monotonic()
         for topic, partition, number, due in heads(messages):
