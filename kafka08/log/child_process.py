@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NoReturn
@@ -16,6 +17,8 @@ from typing import NoReturn
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 # A killed process ends within milliseconds, unless it waits for a disk in the kernel.
 _KILL_SECONDS = 1.0
+_TRIES = 20
+_PAUSE_SECONDS = 0.1
 
 
 class ChildProcess:
@@ -89,11 +92,23 @@ def received_job(niceness: int) -> bytes:
         _end()
     threading.Thread(target=_die_with_parent, daemon=True).start()
     os.nice(niceness)
-    # Where Linux has autogroups (sched(7)), its session is one: without a priority of the group it
-    # would get as much time as the broker.
-    with suppress(OSError), open("/proc/self/autogroup", "w") as group:
-        group.write(str(niceness))
+    _lower_session(niceness)
     return job
+
+
+def _lower_session(niceness: int) -> None:
+    """Where Linux has autogroups (sched(7)), the session is one: without a priority of the group it
+    would get as much time as the broker."""
+    for _ in range(_TRIES):
+        try:
+            with open("/proc/self/autogroup", "w") as group:
+                group.write(str(niceness))
+        except BlockingIOError:  # users other than root may do this ten times a second in all
+            time.sleep(_PAUSE_SECONDS)
+        except OSError:
+            return
+        else:
+            return
 
 
 def print_event(event: Mapping[str, object]) -> None:
