@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from xml.sax.saxutils import escape
+
+from integration.bench.svg import document, text
 
 COLOURS = ("#2b6cb0", "#a0aec0")
 BAR, GAP, PANEL_GAP = 26, 14, 36
@@ -24,39 +25,29 @@ def svg(
     group_width = BAR * len(kinds) + GAP
     widths = [group_width * len(groups) + PANEL_GAP for groups in panels.values()]
     width, top = LEFT + sum(widths), max(values.values(), default=1)
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" '
-        f'height="{TOP + HEIGHT + BOTTOM}" font-family="sans-serif" font-size="11">',
-        '<rect width="100%" height="100%" fill="white"/>',
-        _text(LEFT, 18, f"{title} ({unit})", size=14),
-    ]
+    out = []
     for number, kind in enumerate(kinds):
         x = LEFT + 110 * number
         out.append(f'<rect x="{x}" y="26" width="10" height="10" fill="{COLOURS[number]}"/>')
-        out.append(_text(x + 14, 35, kind))
+        out.append(text(x + 14, 35, kind))
     x = LEFT
     for panel_width, (panel, groups) in zip(widths, panels.items(), strict=True):
         middle = x + (panel_width - PANEL_GAP) / 2
-        out.append(_text(middle, TOP + HEIGHT + 40, panel, anchor="middle", size=12))
+        out.append(text(middle, TOP + HEIGHT + 40, panel, anchor="middle", size=12))
         for group_number, group in enumerate(groups):
             at = x + group_width * group_number
             centre = at + BAR * len(kinds) / 2
-            out.append(_text(centre, TOP + HEIGHT + 18, group, anchor="middle"))
+            out.append(text(centre, TOP + HEIGHT + 18, group, anchor="middle"))
             for number, kind in enumerate(kinds):
                 value = values.get((panel, group, kind))
                 if value is not None:
                     out += _bar(at + BAR * number, value, top, COLOURS[number])
         x += panel_width
-    return "\n".join([*out, "</svg>"]) + "\n"
+    return document(width, HEIGHT + TOP + BOTTOM, f"{title} ({unit})", LEFT, 18, out)
 
 
 def _bar(x: float, value: float, top: float, colour: str) -> list[str]:
     height = (HEIGHT - 16) * value / top
     y = TOP + HEIGHT - height
     shape = f'<rect x="{x}" y="{y:.1f}" width="{BAR - 2}" height="{height:.1f}" fill="{colour}"/>'
-    return [shape, _text(x + BAR / 2 - 1, y - 3, f"{value:.3g}", anchor="middle", size=9)]
-
-
-def _text(x: float, y: float, text: str, *, anchor: str = "start", size: int = 11) -> str:
-    style = f'text-anchor="{anchor}" font-size="{size}"'
-    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(text)}</text>'
+    return [shape, text(x + BAR / 2 - 1, y - 3, f"{value:.3g}", anchor="middle", size=9)]

@@ -31,6 +31,7 @@ from integration.bench import hour_load, lines
 from integration.bench.hour_load import PARTITIONS, Spread, Stream, Stretch, Told
 from integration.bench.lines import Panel
 from integration.bench.machine import described
+from integration.bench.table import figure, figures
 from integration.harness import Broker, ZooKeeper, kill_everything, zookeeper_client
 from integration.wire import wait_until
 
@@ -261,21 +262,21 @@ def merged(samples: Sequence[Stretch]) -> Spread:
 def latency_table(watch: Watch, phases: Sequence[Phase]) -> str:
     """Milliseconds by phase."""
     head = ["phase", "seconds", *[f"{kind} {name}" for kind in KINDS for name in SHARES]]
-    rows = ["| " + " | ".join(head) + " |", "|" + " - |" * len(head)]
+    rows = []
     whole = Phase("all", phases[0].begin, phases[-1].end)
     for each in (*phases, whole):
         cells = [each.name, f"{each.end - each.begin:.0f}"]
         for kind in KINDS:
             inside = [s for s in watch.samples if s.kind == kind and each.begin < s.at <= each.end]
             spread = merged(inside)
-            cells += [f"{1000 * spread.share(part):.3g}" for part in SHARES.values()]
-        rows.append("| " + " | ".join(cells) + " |")
-    return "\n".join(rows)
+            cells += [figure(1000 * spread.share(part)) for part in SHARES.values()]
+        rows.append(cells)
+    return figures(head, rows)
 
 
 def broker_table(watch: Watch, phases: Sequence[Phase]) -> str:
     """The resources of each broker in the second phase and in the last one."""
-    rows = ["| broker | CPU, % of a core | memory, MB | descriptors |", "| - | - | - | - |"]
+    rows = []
     early, late = phases[1], phases[-1]
     for broker, looks in watch.looks.items():
         cells = [str(broker)]
@@ -292,8 +293,8 @@ def broker_table(watch: Watch, phases: Sequence[Phase]) -> str:
             ", then ".join(f"{value:.0f}" for value in column)
             for column in zip(*pairs, strict=True)
         ]
-        rows.append("| " + " | ".join(cells) + " |")
-    return "\n".join(rows)
+        rows.append(cells)
+    return figures(["broker", "CPU, % of a core", "memory, MB", "descriptors"], rows)
 
 
 def shares_of(used: Sequence[tuple[float, float]], zero: float) -> list[tuple[float, float]]:
@@ -317,8 +318,9 @@ def picture(watch: Watch, phases: Sequence[Phase], title: str) -> str:
     zero = phases[0].begin
     panels = []
     for kind in KINDS:
+        spreads = together(watch, kind, zero)
         found: dict[str, lines.Points] = {
-            name: [(at, 1000 * spread.share(part)) for at, spread in together(watch, kind, zero)]
+            name: [(at, 1000 * spread.share(part)) for at, spread in spreads]
             for name, part in SHARES.items()
         }
         panels.append(Panel(f"{kind}, ms", found, is_log=True))

@@ -13,6 +13,7 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from multiprocessing import parent_process
 from multiprocessing.synchronize import Event
 from typing import Any, NamedTuple, Protocol
@@ -67,11 +68,10 @@ class Spread:
 
 
 class Stretch(NamedTuple):
-    """Records and latencies that clients have seen in the seconds until ``at`` (monotonic)."""
+    """Latencies that clients have seen in the seconds until ``at`` (monotonic), as in Spread."""
 
     at: float
     kind: str
-    records: int
     counts: dict[int, int]
 
 
@@ -98,17 +98,16 @@ class Interval:
 
     def __init__(self, kind: str, out: Out) -> None:
         self._kind, self._out = kind, out
-        self._spread, self._count = Spread(), 0
+        self._spread = Spread()
         self._next = time.monotonic() + INTERVAL_S
 
     def add(self, seconds: float) -> None:
         self._spread.add(seconds)
-        self._count += 1
 
     def tell(self, now: float, *, at_once: bool = False) -> None:
         if now >= self._next or at_once:
-            self._out.put(Stretch(now, self._kind, self._count, dict(self._spread.counts)))
-            self._spread, self._count = Spread(), 0
+            self._out.put(Stretch(now, self._kind, dict(self._spread.counts)))
+            self._spread = Spread()
             self._next = now + INTERVAL_S
 
 
@@ -164,15 +163,17 @@ class Writer:
             self.acknowledged[partition] += 1
             self._interval.add(time.monotonic() - due)
 
+        produce = partial(
+            self.producer.produce,
+            *(self._topic, data, key),
+            partition=partition,
+            on_delivery=delivered,
+        )
         try:
-            self.producer.produce(
-                self._topic, data, key, partition=partition, on_delivery=delivered
-            )
+            produce()
         except BufferError:
             self.producer.poll(1.0)
-            self.producer.produce(
-                self._topic, data, key, partition=partition, on_delivery=delivered
-            )
+            produce()
 
 
 def write(bootstrap: str, streams: Sequence[Stream], rate: float, stop: Event, out: Out) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
-from xml.sax.saxutils import escape
+
+from integration.bench.svg import document, text
 
 COLOURS = ("#2b6cb0", "#dd6b20", "#38a169", "#805ad5")
 MOST_POINTS = 400
@@ -32,12 +33,7 @@ def svg(title: str, panels: Sequence[Panel], marks: Sequence[tuple[float, str]])
     end = max(
         (at for panel in panels for line in panel.lines.values() for at, _ in line), default=1
     )
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-        'font-family="sans-serif" font-size="11">',
-        '<rect width="100%" height="100%" fill="white"/>',
-        _text(LEFT, 16, title, size=14),
-    ]
+    out = []
     bottom = TOP + len(panels) * (PANEL + GAP) - GAP
     for at, name in marks:
         x = _across(at, end)
@@ -45,12 +41,12 @@ def svg(title: str, panels: Sequence[Panel], marks: Sequence[tuple[float, str]])
             f'<line x1="{x:.1f}" y1="{TOP - 8}" x2="{x:.1f}" y2="{bottom}" stroke="#a0aec0" '
             'stroke-dasharray="3,3"/>'
         )
-        out.append(_text(x + 3, TOP - 12, name, size=9))
+        out.append(text(x + 3, TOP - 12, name, size=9))
     for number, panel in enumerate(panels):
         out += _panel(panel, TOP + number * (PANEL + GAP), end)
     for minute in range(0, int(end // 60) + 1, max(1, int(end // 600))):
-        out.append(_text(_across(minute * 60, end), bottom + 16, f"{minute} min", anchor="middle"))
-    return "\n".join([*out, "</svg>"]) + "\n"
+        out.append(text(_across(minute * 60, end), bottom + 16, f"{minute} min", anchor="middle"))
+    return document(WIDTH, height, title, LEFT, 16, out)
 
 
 def peaks(points: Points, most: int = MOST_POINTS) -> Points:
@@ -65,41 +61,41 @@ def _across(at: float, end: float) -> float:
 
 
 def _panel(panel: Panel, y: float, end: float) -> list[str]:
-    values = [value for value in panel.values if value > 0 or not panel.is_log]
-    top = max(values, default=1) or 1
-    low = 10 ** math.floor(math.log10(min(values, default=0.1))) if panel.is_log else 0.0
-    high = 10 ** math.ceil(math.log10(top)) if panel.is_log else top * 1.1
+    steps, share = _factors(panel.values) if panel.is_log else _sums(panel.values)
 
     def up(value: float) -> float:
-        if panel.is_log:
-            share = math.log(max(value, low) / low) / math.log(high / low)
-        else:
-            share = value / high
-        return y + PANEL - PANEL * share
+        return y + PANEL * (1 - share(value))
 
-    steps = _decades(low, high) if panel.is_log else [high * part / 4 for part in range(5)]
-    out = [_text(LEFT, y - 4, panel.title, size=12)]
+    out = [text(LEFT, y - 4, panel.title, size=12)]
     for step in steps:
         out.append(
             f'<line x1="{LEFT}" y1="{up(step):.1f}" x2="{WIDTH - RIGHT}" y2="{up(step):.1f}" '
             'stroke="#e2e8f0"/>'
         )
-        out.append(_text(LEFT - 6, up(step) + 4, f"{step:.4g}", anchor="end", size=9))
+        out.append(text(LEFT - 6, up(step) + 4, f"{step:.4g}", anchor="end", size=9))
     for number, (name, line) in enumerate(panel.lines.items()):
         colour = COLOURS[number % len(COLOURS)]
         shown = [(_across(at, end), up(value)) for at, value in peaks(line)]
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in shown)
         out.append(f'<polyline points="{points}" fill="none" stroke="{colour}"/>')
-        label = _text(WIDTH - RIGHT + 8, y + 12 + 14 * number, name)
-        out.append(label.replace("<text", f'<text fill="{colour}"'))
+        out.append(text(WIDTH - RIGHT + 8, y + 12 + 14 * number, name, colour=colour))
     return out
 
 
-def _decades(low: float, high: float) -> list[float]:
-    first, last = round(math.log10(low)), round(math.log10(high))
-    return [10.0**number for number in range(first, last + 1)]
+# The values to be named, and the part of the height at which a value is.
+Scale = tuple[list[float], Callable[[float], float]]
 
 
-def _text(x: float, y: float, text: str, *, anchor: str = "start", size: int = 11) -> str:
-    style = f'text-anchor="{anchor}" font-size="{size}"'
-    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(text)}</text>'
+def _sums(values: Sequence[float]) -> Scale:
+    """From 0; equal steps up are equal sums."""
+    high = 1.1 * (max(values, default=1) or 1)
+    return [high * part / 4 for part in range(5)], lambda value: value / high
+
+
+def _factors(values: Sequence[float]) -> Scale:
+    """Powers of ten around the values above 0; equal steps up are equal factors."""
+    shown = [value for value in values if value > 0] or [0.1, 1.0]
+    first, last = math.floor(math.log10(min(shown))), math.ceil(math.log10(max(shown)))
+    low, height = 10.0**first, (last - first) or 1
+    steps = [10.0**number for number in range(first, last + 1)]
+    return steps, lambda value: math.log10(max(value, low) / low) / height
