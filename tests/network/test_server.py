@@ -247,6 +247,23 @@ def test_connections_do_not_wait_for_each_other(
     assert quick.call(b"hello") == b"hello"
 
 
+def test_those_who_are_ready_together_are_told_apart(
+    start: Start, connect: Connect, service: Service
+) -> None:
+    server = start()
+    whole, half, wrong, gone = (connect(server) for _ in range(4))
+    assert [each.call(b"hello") for each in (whole, half, wrong, gone)] == [b"hello"] * 4
+    whole.send(b"whole")
+    half.sock.sendall(framed(b"half a frame")[:-1])
+    wrong.sock.sendall(b"\xff" * 4)
+    gone.sock.close()
+    assert whole.reply() == b"whole"
+    assert wrong.is_closed()
+    half.sock.sendall(b"e")
+    assert half.reply() == b"half a frame"
+    until(lambda: server.connections == 2)
+
+
 def test_nothing_is_sent_for_no_reply(start: Start, connect: Connect) -> None:
     client = connect(start())
     client.send(b"silent", b"silent", b"hello")

@@ -25,6 +25,7 @@ class Pipe:
     def __init__(self, turns: list[Callable[[], int]]) -> None:
         self.turns = turns
         self.served: list[float] = []
+        self.reads = 0
         self.waited = 0
         self.reader, self.writer = os.pipe()
         os.set_blocking(self.reader, False)
@@ -42,6 +43,9 @@ class Pipe:
         except BlockingIOError:
             pass
         return self.turns.pop(0)()
+
+    def read_ahead(self) -> None:
+        self.reads += 1
 
     def waits(self) -> None:
         self.waited += 1
@@ -177,6 +181,29 @@ def test_sockets_are_looked_at_although_somebody_always_has_more(
     # Turns are given for 10 ms at a time.
     assert 10 <= len(greedy.served) <= 30
     assert {round(each, 3) for each in greedy.served} <= {0.01, 0.02, 0.03}
+
+
+def test_the_next_in_line_are_read_from_together_but_not_all(rig: WorkersRig) -> None:
+    counts = []
+
+    def turn() -> int:
+        counts.append(sum(pipe.reads for pipe in pipes))
+        return WAIT
+
+    pipes = [rig.pipe(turn) for _ in range(40)]
+    for pipe in pipes:
+        pipe.send()
+    until(lambda: len(counts) == 40)
+    assert all(pipe.reads == 1 for pipe in pipes)
+    assert 1 < counts[0] < 40
+    assert all(before >= number for number, before in enumerate(counts, 1))
+
+
+def test_an_only_connection_is_not_read_from_ahead(rig: WorkersRig) -> None:
+    only = rig.pipe(wait)
+    only.send()
+    until(lambda: bool(only.served))
+    assert only.reads == 0
 
 
 def test_the_last_turn_ends_a_connection(rig: WorkersRig) -> None:
