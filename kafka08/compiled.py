@@ -50,6 +50,7 @@ MODULES = (
     "kafka08.metrics.topics",
     "kafka08.network.connection",
     "kafka08.network.peer",
+    "kafka08.network.receiving",
     "kafka08.network.sending",
     "kafka08.network.workers",
     "kafka08.protocol.framing",

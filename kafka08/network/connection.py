@@ -26,16 +26,14 @@ from gevent.lock import Semaphore
 from kafka08.errors import ProtocolError
 from kafka08.network.memory import RequestMemory
 from kafka08.network.peer import Peer, current_peer, record_sent
+from kafka08.network.receiving import Receiver
 from kafka08.network.sending import READ_BYTES, joined, send_parts
 from kafka08.network.transport import PlainSocket, TlsSocket
 from kafka08.network.workers import END, MORE, REST, WAIT, WATCHED, Watcher
 from kafka08.protocol.codec import Part
-from kafka08.protocol.framing import LARGEST_BEFORE_LOGIN, LARGEST_BUFFER, FrameDecoder
+from kafka08.protocol.framing import LARGEST_BEFORE_LOGIN
 
 Handle = Callable[[memoryview, str], "list[Part] | None"]
-# Only buffers up to this size are read into ahead of a turn: what is longer would not stay in the
-# processor's cache until then.
-_AHEAD_BYTES: Final = 16 * 1024
 # Replies are not held together beyond this.
 _HELD_BYTES: Final = 64 * 1024
 _READ: Final = 1  # libev's EV_READ
@@ -52,10 +50,9 @@ class Connection:
     """
 
     __slots__ = (
-        "_callback", "_decoder", "_drained", "_frames", "_handle", "_has_waited", "_held",
-        "_held_bytes", "_hello", "_holds", "_is_read", "_is_shut", "_lock", "_loop", "_memory",
-        "_resting", "_sending", "_sock", "_writer", "address", "is_unwatched", "last_active",
-        "peer", "serving", "state", "watcher",
+        "_callback", "_handle", "_has_waited", "_held", "_held_bytes", "_hello", "_is_read",
+        "_is_shut", "_lock", "_loop", "_memory", "_receiver", "_resting", "_sending", "_sock",
+        "_writer", "address", "is_unwatched", "last_active", "peer", "serving", "state", "watcher",
     )  # fmt: skip
 
     def __init__(
@@ -74,15 +71,12 @@ class Connection:
         self._handle = handle
         self._hello = hello
         self._memory = memory
-        self._holds = False  # has memory for a large request
         self._sock = sock
-        self._decoder = FrameDecoder(max_bytes)
+        self._receiver = Receiver(sock, max_bytes, memory)
         if not peer.is_admitted:
-            self._decoder.limit(min(max_bytes, LARGEST_BEFORE_LOGIN))
-            peer.admitted = partial(self._decoder.limit, max_bytes)
-        self._frames: list[memoryview] = []  # read, and not yet handled
+            self._receiver.limit(min(max_bytes, LARGEST_BEFORE_LOGIN))
+            peer.admitted = partial(self._receiver.limit, max_bytes)
         self._is_read = False  # for the next turn
-        self._drained = True  # a read would most likely return no data
         self._is_shut = False
         self._loop = gevent.get_hub().loop
         self.watcher: Watcher = self._loop.io(sock.fileno(), _READ)
@@ -111,7 +105,8 @@ class Connection:
             if not self._hello():
                 return WAIT
             self._hello = None
-        if self._frames or self._is_read:
+        receiver = self._receiver
+        if receiver.frames or self._is_read:
             self._is_read = False
             self.peer.begun_at = time.monotonic()
         elif not self._read():
@@ -123,25 +118,23 @@ class Connection:
                 self._flush_soon()
             else:
                 self.flush()
-        if self._holds and not self._frames:
-            self._give_memory_back()
+        if not receiver.frames:
+            receiver.give_memory_back(self)
         if self.peer.mute_seconds:
             if not self._is_shut and not self.peer.has_ended:
                 return REST
             self.peer.mute_seconds = 0.0  # it is to end, and does not rest before
-        is_drained = not self._frames and self._drained and self._decoder.error is None
+        is_drained = not receiver.frames and receiver.is_drained and not receiver.has_failed
         return WAIT if is_drained else MORE
 
     def read_ahead(self) -> None:
         """Read for the next turn, unless this could wait. An end or an error is left to the turn,
         which finds it again."""
-        if self._frames or self._is_read or self._hello is not None:
+        if self._receiver.frames or self._is_read or self._hello is not None:
             return
-        if self._decoder.next_size <= _AHEAD_BYTES:
-            try:
+        if self._receiver.is_short:
+            with suppress(OSError, ProtocolError):
                 self._is_read = self._read()
-            except (OSError, ProtocolError):
-                pass
 
     def rest(self, rested: Callable[[], object]) -> None:
         """Call ``rested`` after the time for which the peer is muted, or once it has closed."""
@@ -160,38 +153,16 @@ class Connection:
             timer.close()
             rested()
 
-    def _give_memory_back(self) -> None:
-        decoder = self._decoder
-        if decoder.next_size <= LARGEST_BUFFER:
-            self._holds = False
-            decoder.get_buffer()  # a small one, in place of the large one
-            self._memory.release(self)
-
     def _read(self) -> bool:
         """Read what there is, as far as there is room; False at the end."""
-        if self._is_shut:
+        if self._is_shut or not self._receiver.read(self):
             return False
-        decoder = self._decoder
-        size = decoder.next_size
-        if size > LARGEST_BUFFER:
-            self._holds = True
-            self._memory.hold(self, size, decoder.needed)
-        buffer = decoder.get_buffer()
-        try:
-            count = self._sock.recv_into(buffer)
-        except BlockingIOError:
-            self._drained = True
-            return True
-        if not count:
-            return False
-        self._drained = count < len(buffer)
         self.peer.read_at = self.peer.begun_at = self.last_active = time.monotonic()
-        self._frames = decoder.received(count)
         return True
 
     def _serve(self, until: float) -> None:
         """Handle the frames that were read, but only some of them if time is over."""
-        frames, self._frames = self._frames, []
+        frames, self._receiver.frames = self._receiver.frames, []
         if not frames:
             return
         current_peer.set(self.peer)
@@ -201,7 +172,7 @@ class Connection:
                     self._flush_soon()
                 now = time.monotonic()
                 if now >= until or self.peer.mute_seconds:
-                    self._frames = frames[number:]
+                    self._receiver.frames = frames[number:]
                     return
                 self.peer.begun_at = now
             self.serving = True
@@ -308,7 +279,7 @@ class Connection:
     @property
     def backlog(self) -> tuple[int, int, bool]:
         """Requests to be handled, replies to be sent, and whether some are being sent."""
-        return len(self._frames), len(self.peer.unsent), self._sending
+        return len(self._receiver.frames), len(self.peer.unsent), self._sending
 
     def shutdown(self) -> None:
         """Make the next turn the last one, and have it soon; wakes who waits to send."""

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import math
 
-from kafka08.network.loop_time import LoopTime
 from kafka08.network.peer import current_peer
 from kafka08.protocol.registry import APIS
 from kafka08.protocol.schemas import FetchRequest, Message, ProduceRequest, RequestHeader
 from kafka08.runtime import Clock
 from kafka08.security.limits import Entity
 from kafka08.security.quota import SECONDS, Quota
+from kafka08.server.quotas.loop_time import LoopTime
 
 # The Scala producer of 0.8 waits 10 seconds for an answer, others 30. Then they send again.
 MOST_SECONDS = 5.0

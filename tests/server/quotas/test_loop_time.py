@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from greenlet import getcurrent, gettrace, greenlet
 
-from kafka08.network.loop_time import LoopTime
+from kafka08.server.quotas.loop_time import LoopTime
 from tests.fakes.runtime import FakeClock
 
 
