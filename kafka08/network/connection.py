@@ -133,8 +133,10 @@ class Connection:
         if self._receiver.frames or self._is_read or self._hello is not None:
             return
         if self._receiver.is_short:
-            with suppress(OSError, ProtocolError):
+            try:
                 self._is_read = self._read()
+            except (OSError, ProtocolError):
+                pass
 
     def rest(self, rested: Callable[[], object]) -> None:
         """Call ``rested`` after the time for which the peer is muted, or once it has closed."""
