@@ -50,9 +50,9 @@ class Connection:
     """
 
     __slots__ = (
-        "_callback", "_handle", "_has_waited", "_held", "_held_bytes", "_hello", "_is_read",
-        "_is_shut", "_lock", "_loop", "_memory", "_receiver", "_resting", "_sending", "_sock",
-        "_writer", "address", "is_unwatched", "last_active", "peer", "serving", "state", "watcher",
+        "_callback", "_handle", "_has_waited", "_held", "_held_bytes", "_hello", "_is_shut",
+        "_lock", "_loop", "_receiver", "_resting", "_sending", "_sock", "_writer", "address",
+        "is_unwatched", "last_active", "peer", "serving", "state", "watcher",
     )  # fmt: skip
 
     def __init__(
@@ -70,13 +70,11 @@ class Connection:
         self.peer = peer
         self._handle = handle
         self._hello = hello
-        self._memory = memory
         self._sock = sock
         self._receiver = Receiver(sock, max_bytes, memory)
         if not peer.is_admitted:
             self._receiver.limit(min(max_bytes, LARGEST_BEFORE_LOGIN))
             peer.admitted = partial(self._receiver.limit, max_bytes)
-        self._is_read = False  # for the next turn
         self._is_shut = False
         self._loop = gevent.get_hub().loop
         self.watcher: Watcher = self._loop.io(sock.fileno(), _READ)
@@ -106,8 +104,7 @@ class Connection:
                 return WAIT
             self._hello = None
         receiver = self._receiver
-        if receiver.frames or self._is_read:
-            self._is_read = False
+        if receiver.frames:
             self.peer.begun_at = time.monotonic()
         elif not self._read():
             return END
@@ -129,14 +126,13 @@ class Connection:
 
     def read_ahead(self) -> None:
         """Read for the next turn, unless this could wait. An end or an error is left to the turn,
-        which finds it again."""
-        if self._receiver.frames or self._is_read or self._hello is not None:
+        which finds it again; so is the rest of a frame."""
+        if self._receiver.frames or self._hello is not None or not self._receiver.is_short:
             return
-        if self._receiver.is_short:
-            try:
-                self._is_read = self._read()
-            except (OSError, ProtocolError):
-                pass
+        try:
+            self._read()
+        except (OSError, ProtocolError):
+            pass
 
     def rest(self, rested: Callable[[], object]) -> None:
         """Call ``rested`` after the time for which the peer is muted, or once it has closed."""
@@ -157,8 +153,13 @@ class Connection:
 
     def _read(self) -> bool:
         """Read what there is, as far as there is room; False at the end."""
-        if self._is_shut or not self._receiver.read(self):
+        if self._is_shut:
             return False
+        try:
+            if not self._receiver.read(self):
+                return False
+        except BlockingIOError:
+            return True
         self.peer.read_at = self.peer.begun_at = self.last_active = time.monotonic()
         return True
 
@@ -193,7 +194,7 @@ class Connection:
         self.serving = False  # the remaining sends count as idle time
         try:
             self.watcher.close()
-            self._memory.release(self)
+            self._receiver.release(self)
             self.flush()
         finally:
             if self._writer is not None:

@@ -49,18 +49,16 @@ class Receiver:
 
     def read(self, holder: Holder) -> bool:
         """Read once, as far as there is room; False at the end. May wait until the holder gets
-        memory for a large request. Raises OSError and ProtocolError."""
+        memory for a large request. Raises BlockingIOError if nothing has come, OSError and
+        ProtocolError."""
         decoder = self._decoder
         size = decoder.next_size
         if size > LARGEST_BUFFER:
             self._has_memory = True
             self._memory.hold(holder, size, decoder.needed)
         buffer = decoder.get_buffer()
-        try:
-            count = self._sock.recv_into(buffer)
-        except BlockingIOError:
-            self.is_drained = True
-            return True
+        self.is_drained = True
+        count = self._sock.recv_into(buffer)
         if not count:
             return False
         self.is_drained = count < len(buffer)
@@ -70,6 +68,10 @@ class Receiver:
     def give_memory_back(self, holder: Holder) -> None:
         """Once all frames were handled: release what a large request had."""
         if self._has_memory and self._decoder.next_size <= LARGEST_BUFFER:
-            self._has_memory = False
             self._decoder.get_buffer()  # a small one, in place of the large one
-            self._memory.release(holder)
+            self.release(holder)
+
+    def release(self, holder: Holder) -> None:
+        """Release what a large request has, whole or not."""
+        self._has_memory = False
+        self._memory.release(holder)
