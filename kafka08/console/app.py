@@ -14,6 +14,7 @@ from werkzeug.wrappers import Request, Response
 
 from kafka08.console.access import acls, quotas, users
 from kafka08.console.brokers import broker_settings
+from kafka08.console.brokers import pages as brokers
 from kafka08.console.failures import pages as failures
 from kafka08.console.forms import Problem, reason_of
 from kafka08.console.migration import pages as migration
@@ -26,14 +27,15 @@ from kafka08.console.pages import (
     machine,
     messages,
     moves,
+    topic_changes,
     transactions,
     zookeeper,
 )
-from kafka08.console.pages import topic_changes as topics
 from kafka08.console.pages.guards import Login, failure, guarded, unauthorized
 from kafka08.console.site import HTML, JSON, TEXT, Page, PageRoute, Site, Visit, preferred
 from kafka08.console.timeline import pages as events
 from kafka08.console.topics import cloning, emptying, partition, topic_settings
+from kafka08.console.topics import pages as topics
 from kafka08.errors import (
     AdminOperationError,
     ConfigError,
@@ -48,8 +50,8 @@ logger = logging.getLogger("kafka.console.Console")
 
 ROUTES = (
     PageRoute("/", cluster.overview),
-    PageRoute("/brokers", cluster.brokers),
-    PageRoute("/brokers/<int:broker_id>", cluster.broker),
+    PageRoute("/brokers", brokers.brokers),
+    PageRoute("/brokers/<int:broker_id>", brokers.broker),
     PageRoute("/brokers/<int:broker_id>/settings", broker_settings.settings),
     PageRoute(
         "/brokers/<int:broker_id>/settings",
@@ -58,16 +60,18 @@ ROUTES = (
         broker_settings.settings,
     ),
     PageRoute("/brokers/<int:broker_id>/what-if", failures.what_if_page),
-    PageRoute("/topics", cluster.topics),
-    PageRoute("/topics/<name>", cluster.topic),
+    PageRoute("/topics", topics.topics),
+    PageRoute("/topics/<name>", topics.topic),
     PageRoute("/topics/<name>/<int:number>", partition.partition),
     PageRoute("/topics/<name>/messages", messages.messages),
     PageRoute("/topics/<name>/raw", messages.raw),
     PageRoute("/topics/<name>/messages/all", all_messages.all_messages),
-    PageRoute("/topics/<name>/send", topics.send_form, OPERATOR),
-    PageRoute("/topics/<name>/send", topics.send, OPERATOR, topics.send_form),
-    PageRoute("/topics/<name>/change", topics.change_form, ADMIN),
-    PageRoute("/topics/<name>/partitions", topics.add_partitions, ADMIN, topics.change_form),
+    PageRoute("/topics/<name>/send", topic_changes.send_form, OPERATOR),
+    PageRoute("/topics/<name>/send", topic_changes.send, OPERATOR, topic_changes.send_form),
+    PageRoute("/topics/<name>/change", topic_changes.change_form, ADMIN),
+    PageRoute(
+        "/topics/<name>/partitions", topic_changes.add_partitions, ADMIN, topic_changes.change_form
+    ),
     PageRoute("/topics/<name>/settings", topic_settings.settings),
     PageRoute(
         "/topics/<name>/settings",
@@ -75,11 +79,11 @@ ROUTES = (
         ADMIN,
         topic_settings.settings,
     ),
-    PageRoute("/topics/<name>/empty", emptying.empty, ADMIN, topics.change_form),
-    PageRoute("/topics/<name>/clone", cloning.clone, ADMIN, topics.change_form),
-    PageRoute("/topics/<name>/delete", topics.delete, ADMIN, topics.change_form),
-    PageRoute("/create", topics.create_form, ADMIN),
-    PageRoute("/create", topics.create, ADMIN, topics.create_form),
+    PageRoute("/topics/<name>/empty", emptying.empty, ADMIN, topic_changes.change_form),
+    PageRoute("/topics/<name>/clone", cloning.clone, ADMIN, topic_changes.change_form),
+    PageRoute("/topics/<name>/delete", topic_changes.delete, ADMIN, topic_changes.change_form),
+    PageRoute("/create", topic_changes.create_form, ADMIN),
+    PageRoute("/create", topic_changes.create, ADMIN, topic_changes.create_form),
     PageRoute("/audit", audit_log.audit_log, ADMIN),
     PageRoute("/elect", moves.elect_form, OPERATOR),
     PageRoute("/elect", moves.elect, OPERATOR, moves.elect_form),

@@ -34,7 +34,8 @@ from kafka08.settings.settings import INT, parse_list
 OWN_KEY = re.compile(r"process\.([^.]*)\.(.+)", re.DOTALL)
 PROCESSES = "broker.processes"
 _PORT = re.compile(r":([0-9]+)(?=\s*(?:,|$))")
-_DIRECTORIES = ("log.dirs", "log.dir", "kafka.csv.metrics.dir")
+_DATA_DIRECTORIES = ("log.dirs", "log.dir")
+_CSV_DIRECTORY = "kafka.csv.metrics.dir"
 _HTTP = "http.port"
 _UNIT, _RACK = "broker.unit", "broker.rack"
 # A unit is one thing to fail, which is in one place.
@@ -124,13 +125,11 @@ def _derived(
     if base.http_port > 0:
         derived[_HTTP] = str(base.http_port + 1 + number)
     if number:
-        if not {"log.dirs", "log.dir"} & found.keys():
-            derived["log.dirs"] = _beside(",".join(base.log_dirs), number)
-        for key in _DIRECTORIES:
-            if key in found:
-                derived[key] = _beside(found[key], number)
-        if base.writes_csv_metrics:
-            derived["kafka.csv.metrics.dir"] = _beside(base.kafka_csv_metrics_dir, number)
+        given = [key for key in _DATA_DIRECTORIES if key in found]
+        for key in given or _DATA_DIRECTORIES[:1]:
+            derived[key] = _beside(found.get(key, ",".join(base.log_dirs)), number)
+        if _CSV_DIRECTORY in found or base.writes_csv_metrics:
+            derived[_CSV_DIRECTORY] = _beside(base.kafka_csv_metrics_dir, number)
     return derived
 
 

@@ -12,6 +12,13 @@ from kafka08.console.app import Console
 from kafka08.console.config import ConsoleConfig
 from kafka08.console.site import Site
 from kafka08.groups.admin import GroupAdmin
+from kafka08.protocol.admin_schemas import (
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    LogDir,
+    LogDirPartition,
+    LogDirTopic,
+)
 from kafka08.security.users import User, Users, line_for
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.http_pages import Counts, ServedPages, beans
@@ -115,3 +122,28 @@ class ConsoleScene:
 
 def text_of(page: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page))
+
+
+def directory(path: str, topic: str, size: int, total: int = -1, free: int = -1) -> LogDir:
+    """With partition 0 of a topic, of ``size`` bytes."""
+    topics = [LogDirTopic(topic, [LogDirPartition(0, size, 0, False)])]
+    return LogDir(0, path, topics, total, free)
+
+
+def answer_directories(scene: ConsoleScene, *directories: LogDir) -> None:
+    """To DescribeLogDirs of every broker."""
+    answer = DescribeLogDirsResponse(0, list(directories))
+    scene.cluster.script = lambda _, request: (
+        answer if isinstance(request, DescribeLogDirsRequest) else None
+    )
+
+
+def scene_with_bytes() -> ConsoleScene:
+    """Broker 1 leads t and quiet; broker 2 is of 0.8.2.2 and leads u."""
+    scene = ConsoleScene(broker_http=("1=127.0.0.1:9404",))
+    scene.topic("quiet", [1])
+    scene.topic("t", [1])
+    scene.topic("u", [2])
+    scene.look()
+    scene.count_bytes({"": (0, 0)}, {"": (20480, 5120), "t": (20480, 5120)})
+    return scene

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka08.consumer.connector import ConsumerConnector
-from tests.consumer.test_connector import ConnectorMember, GroupWorld
+from tests.consumer.group_world import ConnectorMember, GroupWorld
 
 
 class Working(ConnectorMember):

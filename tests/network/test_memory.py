@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
 
 import gevent
 import pytest
@@ -14,10 +12,10 @@ from gevent import socket
 
 from kafka08.network import memory as memory_module
 from kafka08.network.memory import UNBOUNDED, EvictedError, RequestMemory
-from kafka08.network.server import Listener, Server
+from kafka08.network.server import Server
 from kafka08.protocol.framing import LARGEST_BUFFER
 from tests.fakes.runtime import FakeClock
-from tests.network.test_server import Service, SocketClient, framed, until
+from tests.network.socket_service import Service, SocketClient, Start, framed, until
 
 LARGE = 4 * LARGEST_BUFFER
 LIMIT = 10 * LARGEST_BUFFER
@@ -209,27 +207,10 @@ def test_young_requests_are_waited_for(clock: FakeClock) -> None:
 
 # The server
 
-Start = Callable[..., Server]
-
 
 @pytest.fixture
-def service() -> Service:
-    return Service()
-
-
-@pytest.fixture
-def start(service: Service) -> Iterator[Start]:
-    with ExitStack() as stack:
-
-        def start(**settings: Any) -> Server:
-            settings = {"max_request_bytes": 1 << 30, "queued_max_bytes": LIMIT, **settings}
-            server = Server([Listener("127.0.0.1", 0)], **settings)
-            server.start(service.handle)
-            stack.callback(server.stop)
-            stack.callback(service.gate.set)
-            return server
-
-        yield start
+def start(start: Start) -> Start:
+    return partial(start, max_request_bytes=1 << 30, queued_max_bytes=LIMIT)
 
 
 def begin(server: Server, size: int, sent: int) -> socket.socket:

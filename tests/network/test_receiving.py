@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import struct
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -13,6 +12,7 @@ from kafka08.errors import ProtocolError
 from kafka08.network.memory import RequestMemory
 from kafka08.network.receiving import Receiver
 from kafka08.network.transport import PlainSocket
+from tests.network.socket_service import framed
 
 MAX_BYTES = 4 << 20
 
@@ -48,10 +48,6 @@ def reading() -> Iterator[Reading]:
     yield made
     made.sock.close()
     made.peer.close()
-
-
-def framed(body: bytes) -> bytes:
-    return struct.pack(">i", len(body)) + body
 
 
 def test_whole_frames_are_there_and_the_rest_comes_later(reading: Reading) -> None:

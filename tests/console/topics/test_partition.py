@@ -6,8 +6,7 @@ import pytest
 
 from kafka08.common import TopicPartition
 from kafka08.protocol.admin_schemas import DescribeLogDirsRequest
-from tests.console.pages.test_cluster import answer_directories, directory
-from tests.console.scene import ConsoleScene, text_of
+from tests.console.scene import ConsoleScene, answer_directories, directory, text_of
 from tests.fakes.transactions import Begun
 from zk import znodes
 

@@ -10,7 +10,7 @@ import pytest
 
 from kafka08.consumer.connector import ConsumerConnector
 from kafka08.consumer.standalone import StandaloneConsumer
-from tests.consumer.test_connector import GroupWorld
+from tests.consumer.group_world import GroupWorld
 from tests.fakes.zookeeper import Session
 from tools.console import console_consumer
 from tools.console.console_consumer import Printer, main
