@@ -21,7 +21,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
@@ -439,6 +439,18 @@ def zookeeper_text(zookeeper: str, path: str) -> str | None:
             return client.get(slash + chroot + path)[0].decode()
         except NoNodeError:
             return None
+
+
+def partition_state(zookeeper: str, topic: str, partition: int = 0) -> dict[str, Any]:
+    """Leader, isr and epochs as ZooKeeper has them; empty before there is a state."""
+    path = f"/brokers/topics/{topic}/partitions/{partition}/state"
+    found: dict[str, Any] = json.loads(zookeeper_text(zookeeper, path) or "{}")
+    return found
+
+
+def isr(zookeeper: str, topic: str, partition: int = 0) -> list[int]:
+    """The brokers in sync, by their ids; empty before there is a state."""
+    return sorted(partition_state(zookeeper, topic, partition).get("isr", []))
 
 
 class Result(NamedTuple):

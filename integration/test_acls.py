@@ -21,7 +21,7 @@ from kafka.errors import TopicAuthorizationFailedError
 from kazoo.client import KazooClient
 
 from integration import modern
-from integration.harness import Broker, Process, Tools, ZooKeeper, properties, zookeeper_text
+from integration.harness import Broker, Process, Tools, ZooKeeper, isr, properties, zookeeper_text
 from integration.wire import Wire, WireError, entries, entry, wait_until
 
 ACLS = "kafka.admin.AclCommand"
@@ -359,13 +359,8 @@ def test_37_an_original_broker_replicates_by_its_address(
     client.stop()
     client.close()
 
-    def isr(partition: int) -> set[int]:
-        path = f"/brokers/topics/mixed/partitions/{partition}/state"
-        text = zookeeper_text(rules.connect, path)
-        return set() if text is None else set(json.loads(text)["isr"])
-
     for partition in (0, 1):
-        wait_until("both in sync", 60, lambda p=partition: isr(p) == {0, 1})
+        wait_until("both in sync", 60, lambda p=partition: isr(rules.connect, "mixed", p) == [0, 1])
     with From(ours.port, WRITER) as wire:
         wait_until("ours leads", 60, lambda: wire.leader("mixed", 0) == 0)
         wait_until("a message", 60, lambda: wire.produce("mixed", 0, entry(None, b"a"), -1) >= 0)
@@ -386,7 +381,7 @@ def test_37_an_original_broker_replicates_by_its_address(
         _, data = wire.fetch("mixed", 0, 0)
         assert {each.value for each in entries(data)} == {b"a"}
     ours.start()
-    wait_until("both in sync again", 60, lambda: isr(1) == {0, 1})
+    wait_until("both in sync again", 60, lambda: isr(rules.connect, "mixed", 1) == [0, 1])
     theirs.stop()
     with From(ours.port, WRITER) as wire:
         wait_until("ours leads both", 60, lambda: wire.leader("mixed", 1) == 0)

@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 
 from integration.console import Console
-from integration.harness import Broker, ZooKeeper, free_port, zookeeper_text
+from integration.harness import Broker, ZooKeeper, free_port, partition_state
 from integration.wire import entry, wait_until
 
 WAIT_S = 60
@@ -63,8 +63,7 @@ class Cluster(NamedTuple):
 
     def state(self, topic: str) -> Any:
         """Of the only partition, in ZooKeeper."""
-        path = f"/brokers/topics/{topic}/partitions/0/state"
-        return json.loads(zookeeper_text(self.connect, path) or "{}")
+        return partition_state(self.connect, topic)
 
     def events(self, kind: str) -> list[str]:
         return [each["text"] for each in self.data(f"/events?kind={kind}")["events"]]

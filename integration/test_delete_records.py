@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from integration.harness import Broker, Process, ZooKeeper, zookeeper_text
+from integration.harness import Broker, Process, ZooKeeper, isr
 from integration.later import programs
 from integration.wire import WireError, entry, wait_until
 
@@ -60,11 +60,6 @@ def readable(address: str) -> list[tuple[int, bytes]]:
 REST = [(number, b"%d" % number) for number in range(KEPT_FROM, COUNT)]
 
 
-def isr(chroot: str) -> list[int]:
-    text = zookeeper_text(chroot, f"/brokers/topics/{TOPIC}/partitions/0/state")
-    return sorted(json.loads(text or "{}").get("isr", []))
-
-
 def starts(broker: Broker) -> str:
     path = broker.log_dir / STARTS
     return path.read_text() if path.exists() else ""
@@ -86,7 +81,7 @@ def test_in_a_cluster(
         broker.start()
     first, second, third = brokers
     first.create_topic(TOPIC, replicas=[0, 1])
-    wait_until("both replicas", 30, lambda: isr(chroot) == [0, 1])
+    wait_until("both replicas", 30, lambda: isr(chroot, TOPIC) == [0, 1])
     fill(first.address, codec)
     assert delete(first.address, KEPT_FROM) == KEPT_FROM
     assert starts(first) == starts(second) == f"0\n1\n{TOPIC} 0 {KEPT_FROM}\n"
@@ -100,7 +95,7 @@ def test_in_a_cluster(
         with pytest.raises(WireError):
             wire.fetch(TOPIC, 0, KEPT_FROM - 1)
     first.start()
-    wait_until("both replicas again", 30, lambda: isr(chroot) == [0, 1])
+    wait_until("both replicas again", 30, lambda: isr(chroot, TOPIC) == [0, 1])
 
     move(zookeeper, chroot, [2])
     third.wait_for_leader(TOPIC)

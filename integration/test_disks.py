@@ -19,7 +19,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from integration.cluster.disks import LoopDisk
-from integration.harness import Broker, Process, ZooKeeper, zookeeper_text
+from integration.harness import Broker, Process, ZooKeeper, partition_state, zookeeper_text
 from integration.wire import Wire, WireError, entry, wait_until
 from kafka08.producer.kafka_producer import KafkaProducer
 
@@ -148,9 +148,7 @@ class Three:
         wait_until("full isr", WAIT_S, lambda: self.isrs() == [[1, 2, 3]] * self.PARTITIONS)
 
     def states(self) -> list[dict[str, object]]:
-        path = f"/brokers/topics/{self.topic}/partitions/%d/state"
-        texts = [zookeeper_text(self.connect, path % n) for n in range(self.PARTITIONS)]
-        return [json.loads(text or "{}") for text in texts]
+        return [partition_state(self.connect, self.topic, n) for n in range(self.PARTITIONS)]
 
     def isrs(self) -> list[list[int]]:
         return [sorted(state.get("isr", [])) for state in self.states()]  # type: ignore[arg-type]

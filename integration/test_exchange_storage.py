@@ -22,7 +22,7 @@ from integration.harness import (
     Tools,
     ZooKeeper,
     environment,
-    zookeeper_text,
+    isr,
 )
 from integration.wire import Entry, Wire, entry, gzip_set, wait_until
 from kafka08.common import TopicPartition
@@ -429,13 +429,7 @@ def test_handed_over_one_broker_at_a_time(
                 wire.produce(topic, 0, verbatim_set(noise, None, tiny=False), acks=-1)
 
     def in_sync(*numbers: int) -> None:
-        path = f"/brokers/topics/{topic}/partitions/0/state"
-
-        def check() -> bool:
-            text = zookeeper_text(chroot, path)
-            return text is not None and sorted(json.loads(text)["isr"]) == list(numbers)
-
-        wait_until(f"isr {numbers}", 30, check)
+        wait_until(f"isr {numbers}", 30, lambda: isr(chroot, topic) == list(numbers))
 
     def held(by: Broker) -> list[tuple[int, bytes | None, bytes | None]]:
         by.wait_for_leader(topic)

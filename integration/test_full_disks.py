@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 import random
 import re
@@ -16,13 +15,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from integration import harness
 from integration.clients import KAFKA_08
-from integration.harness import Broker, Process, ZooKeeper, zookeeper_text
+from integration.harness import Broker, Process, ZooKeeper, isr, partition_state
 from integration.test_disks import WAIT_S, Disk, Load
 from integration.wire import Wire, WireError, entry, wait_until
 
@@ -191,31 +189,21 @@ def test_a_follower_has_no_room(
     first.create_topic(TOPIC, replicas=[1, 2])
     taken: list[bytes] = []
     with first.wire() as wire:
-        wait_until("both", WAIT_S, lambda: isr(first) == [1, 2])
+        wait_until("both", WAIT_S, lambda: isr(first.zookeeper, TOPIC) == [1, 2])
         assert send(wire, taken, b"first", -1)
         disk.fill()
         for _ in range(50):
             wire.produce(TOPIC, 0, entry(None, value := os.urandom(5000)), -1)
             taken.append(value)
         assert "No space left on device" in second.log
-        assert isr(first) == [1]
+        assert isr(first.zookeeper, TOPIC) == [1]
         assert values(wire) == taken
         disk.make_room()
         log = disk.path / "data" / f"{TOPIC}-0" / f"{0:020d}.log"
         ours = tmp_path / "first" / f"{TOPIC}-0" / f"{0:020d}.log"
         wait_until("the rest", WAIT_S, lambda: log.read_bytes() == ours.read_bytes())
-    wait_until("full isr", WAIT_S, lambda: isr(first) == [1, 2])
+    wait_until("full isr", WAIT_S, lambda: isr(first.zookeeper, TOPIC) == [1, 2])
     assert second.alive
-
-
-def isr(broker: Broker) -> list[int]:
-    return sorted(state(broker).get("isr", []))
-
-
-def state(broker: Broker) -> dict[str, Any]:
-    text = zookeeper_text(broker.zookeeper, f"/brokers/topics/{TOPIC}/partitions/0/state")
-    found: dict[str, Any] = json.loads(text or "{}")
-    return found
 
 
 @contextlib.contextmanager
@@ -261,7 +249,7 @@ def test_others_lead_while_a_disk_is_full(
     first = start(f"{disk.path}/data", broker_id=1, **settings)
     third = start(f"{tmp_path}/third", broker_id=3, **settings)
     first.create_topic(TOPIC, replicas=[1, 2, 3])
-    wait_until("full isr", WAIT_S, lambda: isr(first) == [1, 2, 3])
+    wait_until("full isr", WAIT_S, lambda: isr(first.zookeeper, TOPIC) == [1, 2, 3])
     load = Load([first, second, third], TOPIC, 1)
     load.start()
     with contextlib.ExitStack() as stack:
@@ -270,12 +258,18 @@ def test_others_lead_while_a_disk_is_full(
         wait_until("load", WAIT_S, lambda: len(load.acknowledged) > 100)
         wait_until("librdkafka", WAIT_S, lambda: outcomes["sent"] > 100)
         disk.fill()
-        wait_until("another leader", WAIT_S, lambda: state(first)["leader"] in (2, 3))
+        wait_until(
+            "another leader",
+            WAIT_S,
+            lambda: partition_state(first.zookeeper, TOPIC)["leader"] in (2, 3),
+        )
         count = len(load.acknowledged)
         wait_until("more records", WAIT_S, lambda: len(load.acknowledged) > count + 100)
         disk.make_room()
-        wait_until("full isr", WAIT_S, lambda: isr(first) == [1, 2, 3])
-        wait_until("leader again", WAIT_S, lambda: state(first)["leader"] == 1)
+        wait_until("full isr", WAIT_S, lambda: isr(first.zookeeper, TOPIC) == [1, 2, 3])
+        wait_until(
+            "leader again", WAIT_S, lambda: partition_state(first.zookeeper, TOPIC)["leader"] == 1
+        )
         count = len(load.acknowledged)
         wait_until("more records", WAIT_S, lambda: len(load.acknowledged) > count + 100)
     assert load.failed == []
@@ -299,10 +293,10 @@ def test_a_disk_that_is_not_mounted_at_the_start(
     assert (disk.path / f"{TOPIC}-0").is_dir()
     taken: list[bytes] = []
     with first.wire() as wire:
-        wait_until("both", WAIT_S, lambda: isr(first) == [1, 2])
+        wait_until("both", WAIT_S, lambda: isr(first.zookeeper, TOPIC) == [1, 2])
         assert send(wire, taken, b"both", -1)
         second.stop()
-        wait_until("alone", WAIT_S, lambda: isr(first) == [1])
+        wait_until("alone", WAIT_S, lambda: isr(first.zookeeper, TOPIC) == [1])
         assert send(wire, taken, b"alone", -1)
     first.kill()
     disk.unmount()
@@ -319,7 +313,7 @@ def test_a_disk_that_is_not_mounted_at_the_start(
     first.start().wait_for_leader(TOPIC)
     with first.wire() as wire:
         assert values(wire) == taken
-        wait_until("full isr", WAIT_S, lambda: isr(first) == [1, 2])
+        wait_until("full isr", WAIT_S, lambda: isr(first.zookeeper, TOPIC) == [1, 2])
         assert send(wire, taken, b"after", -1) and values(wire) == taken
 
 

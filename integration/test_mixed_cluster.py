@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
-from integration.harness import Broker, Process, ZooKeeper, zookeeper_text
+from integration.harness import Broker, Process, ZooKeeper, partition_state
 from integration.wire import Wire, entry, wait_until
 
 TOPIC = "mixed"
@@ -43,11 +43,8 @@ def create(zookeeper: str) -> None:
 
 def state(zookeeper: str, partition: int) -> tuple[int, set[int]]:
     """Leader and isr; (-1, {}) before there is a state."""
-    text = zookeeper_text(zookeeper, f"/brokers/topics/{TOPIC}/partitions/{partition}/state")
-    if text is None:
-        return -1, set()
-    node = json.loads(text)
-    return node["leader"], set(node["isr"])
+    node = partition_state(zookeeper, TOPIC, partition)
+    return node.get("leader", -1), set(node.get("isr", ()))
 
 
 def produce(wire: Wire, partition: int, start: int) -> None:

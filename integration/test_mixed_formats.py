@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from integration.harness import Broker, Process, ZooKeeper, zookeeper_text
+from integration.harness import Broker, Process, ZooKeeper, isr, zookeeper_text
 from integration.later import programs
 from integration.later.member import Member, await_members
 from integration.later.sender import Sender
@@ -35,11 +35,6 @@ def send(producer: Any, topic: str, value: bytes, **options: Any) -> str:
     )
     assert producer.flush(30) == 0
     return told[0]
-
-
-def isr(chroot: str, topic: str) -> list[int]:
-    text = zookeeper_text(chroot, f"/brokers/topics/{topic}/partitions/0/state")
-    return sorted(json.loads(text or "{}").get("isr", []))
 
 
 @pytest.mark.scenario("modern-53", "modern-54")

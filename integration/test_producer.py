@@ -17,7 +17,7 @@ import pytest
 
 from integration import original
 from integration.clients import CODECS, Confluent, HighLevel, KafkaPython, Record, any_records
-from integration.harness import HOME, Broker, Process, Tools, ZooKeeper
+from integration.harness import HOME, Broker, Process, Tools, ZooKeeper, isr
 from integration.wire import wait_until
 from kafka08.errors import KafkaError, MessageSizeTooLargeError
 from kafka08.producer.errors import (
@@ -416,11 +416,7 @@ def test_the_leader_is_killed_and_the_other_replica_goes_on(
     payload = json.dumps({"version": 1, "partitions": {"0": [0, 1]}}).encode()
     client.create("/brokers/topics/pair", payload, makepath=True)
 
-    def isr() -> list[int]:
-        path = "/brokers/topics/pair/partitions/0/state"
-        return sorted(json.loads(client.get(path)[0])["isr"]) if client.exists(path) else []
-
-    wait_until("a full isr", WAIT_S, lambda: isr() == [0, 1])
+    wait_until("a full isr", WAIT_S, lambda: isr(chroot, "pair") == [0, 1])
     bootstrap = [broker.address for broker in brokers]
     producer = KafkaProducer(
         bootstrap_servers=bootstrap, acks="all", retries=1000, linger_ms=2, batch_size=2000

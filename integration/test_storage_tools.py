@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from integration.harness import HOME, Broker, Process, Result, Tools, ZooKeeper, environment
+from integration.harness import HOME, Broker, Process, Result, Tools, ZooKeeper, environment, isr
 from integration.wire import wait_until
 from kafka08.log.log import Log
 from kafka08.message.scan import iter_entries
@@ -511,12 +510,6 @@ def test_log_cleaning(both: dict[str, Tools], zookeeper: ZooKeeper, tmp_path: Pa
 # kafka-log-scrub
 
 
-def isr_of(zookeeper: ZooKeeper, chroot: str, topic: str) -> list[int]:
-    (state,) = nodes(zookeeper, chroot, [f"/brokers/topics/{topic}/partitions/0/state"]).values()
-    isr: list[int] = json.loads(state)["isr"]
-    return isr
-
-
 def scrub(broker: Broker, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [HOME / "bin" / "kafka-log-scrub.sh", "--config", broker.config, *words],
@@ -532,7 +525,7 @@ def scrub(broker: Broker, *words: str) -> subprocess.CompletedProcess[str]:
 def test_rot_on_a_follower_is_repaired_from_the_leader(
     kind: str, zookeeper: ZooKeeper, tmp_path: Path, launch: Callable[[Process], None]
 ) -> None:
-    chroot = tmp_path.name
+    connect = f"{zookeeper.connect}/{tmp_path.name}"
     props = {
         "log.segment.bytes": 20_000,
         "log.index.interval.bytes": 1000,
@@ -543,17 +536,13 @@ def test_rot_on_a_follower_is_repaired_from_the_leader(
     brokers = []
     for number, each in enumerate((kind, "ours", "ours")):
         directory = tmp_path / str(number)
-        connect = f"{zookeeper.connect}/{chroot}"
         brokers.append(Broker(each, directory, connect, broker_id=number, props=props))
         launch(brokers[-1])
         brokers[-1].start()
     leader, follower, third = brokers
     topic = "rotten"
-    put(
-        zookeeper,
-        chroot,
-        {f"/brokers/topics/{topic}": '{"version":1,"partitions":{"0":[0,1,2]}}'},
-    )
+    assignment = '{"version":1,"partitions":{"0":[0,1,2]}}'
+    put(zookeeper, tmp_path.name, {f"/brokers/topics/{topic}": assignment})
     leader.wait_for_leader(topic)
     noise = random.Random(kind)
     with leader.wire() as wire:
@@ -580,24 +569,24 @@ def test_rot_on_a_follower_is_repaired_from_the_leader(
     assert found.returncode == 1
     assert found.stdout.count(" damaged: ") == len(segments)
 
-    wait_until("isr without it", 30, lambda: isr_of(zookeeper, chroot, topic) == [0, 2])
+    wait_until("isr without it", 30, lambda: isr(connect, topic) == [0, 2])
     done = scrub(follower, "--repair", "--bootstrap-server", third.address)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count(" repaired: ") == len(segments)
     assert done.stdout.count("; as it was sealed") == len(segments)
     assert {path: path.read_bytes() for path in directory.iterdir()} == before
     assert scrub(follower).returncode == 0
-    assert isr_of(zookeeper, chroot, topic) == [0, 2]
+    assert isr(connect, topic) == [0, 2]
     with leader.wire() as wire:
         hw, _ = wire.fetch(topic, 0, end)
         assert hw == end
         assert wire.produce(topic, 0, encode_set([(None, b"more")]), acks=-1) == end
 
     follower.start()
-    wait_until("isr with it", 30, lambda: sorted(isr_of(zookeeper, chroot, topic)) == [0, 1, 2])
+    wait_until("isr with it", 30, lambda: isr(connect, topic) == [0, 1, 2])
     assert all(path.read_bytes() == before[path] for path in segments)
     third.stop()
-    wait_until("isr of two", 30, lambda: sorted(isr_of(zookeeper, chroot, topic)) == [0, 1])
+    wait_until("isr of two", 30, lambda: isr(connect, topic) == [0, 1])
     leader.stop()
     follower.wait_for_leader(topic)
     with follower.wire() as wire:

@@ -8,13 +8,21 @@ import socket
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import confluent_kafka
 import kafka
 import pytest
 
-from integration.harness import Broker, Process, Tools, ZooKeeper, free_port, zookeeper_text
+from integration.harness import (
+    Broker,
+    Process,
+    Tools,
+    ZooKeeper,
+    free_port,
+    isr,
+    partition_state,
+    zookeeper_text,
+)
 from integration.wire import wait_until
 
 TLS = Path(__file__).parents[1] / "tests" / "golden" / "tls"
@@ -68,12 +76,6 @@ class Secure:
         return f"127.0.0.1:{self.tls_port}"
 
 
-def state(chroot: str, topic: str) -> dict[str, Any]:
-    path = f"/brokers/topics/{topic}/partitions/0/state"
-    found: dict[str, Any] = json.loads(zookeeper_text(chroot, path) or "{}")
-    return found
-
-
 @pytest.mark.scenario("security-2", "security-9")
 def test_brokers_replicate_over_tls_and_clients_use_it(
     zookeeper: ZooKeeper, tmp_path: Path, launch: Launch, keys: Path
@@ -88,7 +90,7 @@ def test_brokers_replicate_over_tls_and_clients_use_it(
         assert (node["version"], node["port"]) == (2, each.broker.port)
         assert node["endpoints"][1] == f"SSL://127.0.0.1:{each.tls_port}"
     both[0].broker.create_topic("t", replicas=[0, 1])
-    wait_until("both in sync", WAIT_S, lambda: sorted(state(chroot, "t").get("isr", [])) == [0, 1])
+    wait_until("both in sync", WAIT_S, lambda: isr(chroot, "t") == [0, 1])
 
     addresses = ",".join(each.tls_address for each in both)
     producer = confluent_kafka.Producer(
@@ -103,7 +105,7 @@ def test_brokers_replicate_over_tls_and_clients_use_it(
     assert producer.flush(WAIT_S) == 0
 
     both[0].broker.stop()
-    wait_until("the other leads", WAIT_S, lambda: state(chroot, "t").get("leader") == 1)
+    wait_until("the other leads", WAIT_S, lambda: partition_state(chroot, "t").get("leader") == 1)
     consumer = confluent_kafka.Consumer(
         {**LIBRDKAFKA, "bootstrap.servers": addresses, "group.id": "g"}
         | {"auto.offset.reset": "earliest"}
@@ -194,7 +196,7 @@ def test_an_original_broker_beside_listeners(
         launch(broker)
         broker.start()
     secure.broker.create_topic("t", replicas=[0, 1])
-    wait_until("both in sync", WAIT_S, lambda: sorted(state(chroot, "t").get("isr", [])) == [0, 1])
+    wait_until("both in sync", WAIT_S, lambda: isr(chroot, "t") == [0, 1])
     tools = Tools("original", tmp_path / "tools")
     brokers = f"127.0.0.1:{secure.broker.port},127.0.0.1:{original.port}"
     produce = PRODUCER, "--broker-list", brokers, "--topic", "t", "--request-required-acks", "-1"
@@ -208,10 +210,12 @@ def test_an_original_broker_beside_listeners(
     assert [each.port for each in listed.brokers.values()] == [secure.tls_port]
 
     secure.broker.stop()  # the original becomes controller and leader
-    wait_until("the original leads", WAIT_S, lambda: state(chroot, "t").get("leader") == 1)
+    wait_until(
+        "the original leads", WAIT_S, lambda: partition_state(chroot, "t").get("leader") == 1
+    )
     assert tools.run(*produce, stdin="three\n").code == 0
     secure.broker.start()
-    wait_until("ours is back", WAIT_S, lambda: sorted(state(chroot, "t").get("isr", [])) == [0, 1])
+    wait_until("ours is back", WAIT_S, lambda: isr(chroot, "t") == [0, 1])
     consume = CONSUMER, "--zookeeper", chroot, "--topic", "t", "--from-beginning"
     found = tools.run(*consume, "--max-messages", "3")
     assert found.lines == ["one", "two", "three"], found

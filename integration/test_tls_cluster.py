@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from integration.certificates import Authority
-from integration.harness import Broker, Process, ZooKeeper, free_port, zookeeper_text
+from integration.harness import (
+    Broker,
+    Process,
+    ZooKeeper,
+    free_port,
+    isr,
+    partition_state,
+)
 from integration.relay import Relay
 from integration.wire import entry, wait_until
 
@@ -50,14 +56,8 @@ class Secure:
         )
 
 
-def isr(connect: str, topic: str, partition: int = 0) -> list[int]:
-    path = f"/brokers/topics/{topic}/partitions/{partition}/state"
-    return sorted(json.loads(zookeeper_text(connect, path) or "{}").get("isr", []))
-
-
 def leader(connect: str, topic: str, partition: int) -> int:
-    path = f"/brokers/topics/{topic}/partitions/{partition}/state"
-    return int(json.loads(zookeeper_text(connect, path) or "{}").get("leader", -1))
+    return int(partition_state(connect, topic, partition).get("leader", -1))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.harness import Broker, Process, ZooKeeper, zookeeper_text
+from integration.harness import Broker, Process, ZooKeeper, isr, zookeeper_text
 from integration.later.transactional import (
     WAIT_S,
     add,
@@ -20,7 +20,6 @@ from integration.later.transactional import (
     produce,
     state,
 )
-from integration.test_mixed_formats import isr
 from integration.test_transactions import consumer, producer
 from integration.wire import Wire, entries, entry, fetch_frame, wait_until
 from kafka08.protocol import schemas as s
