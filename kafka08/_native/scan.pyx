@@ -265,6 +265,23 @@ def walk(
     return named_of(<type>Walked, (w.position, w.count, w.first, w.newest, w.codec, w.ended, w.highest))
 
 
+def number_messages(buffer, int64_t base, int64_t max_size):
+    cdef Py_buffer view
+    cdef Walk w
+    memset(&w, 0, sizeof(w))
+    PyObject_GetBuffer(buffer, &view, PyBUF_WRITABLE)
+    w.data, w.end, w.reach = <const uint8_t *>view.buf, view.len, view.len
+    w.number, w.max_size, w.up_to, w.until = base, max_size, INT64_MAX, INT64_MAX
+    w.stamps, w.check_crc, w.whole = True, True, True
+    if view.len < LITTLE:
+        advance(&w)
+    else:
+        with nogil:
+            advance(&w)
+    PyBuffer_Release(&view)
+    return w.count if w.ended == at_end else 0
+
+
 def newest_time(buffer, int64_t position, int64_t stop, int64_t unclear=-1):
     cdef Py_buffer view
     cdef const uint8_t *at

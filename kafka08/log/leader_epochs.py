@@ -18,10 +18,11 @@ from collections.abc import Sequence
 
 from kafka08.log.checkpoint import read_lines, write_lines
 from kafka08.log.disk import is_shortage
+from kafka08.log.segments.file_walk import FileWalk
 from kafka08.log.segments.segment import LogSegment
 from kafka08.message.batch import header_of, leader_epoch_of
 from kafka08.message.entry import BATCH, OFFSET, BytesLike
-from kafka08.message.scan import FileWalk, iter_entries
+from kafka08.message.scan import iter_entries
 
 FILE = "leader-epoch-checkpoint"
 NO_EPOCH = -1

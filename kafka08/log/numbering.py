@@ -17,7 +17,7 @@ from kafka08.message.compression import LZ4, NONE
 from kafka08.message.convert import converted_set, refuse_headers
 from kafka08.message.entry import BATCH, LOG_OVERHEAD, MAGIC_AT, OFFSET, Appended
 from kafka08.message.records import number_plain
-from kafka08.message.scan import iter_entries
+from kafka08.message.scan import iter_entries, number_messages
 from kafka08.message.sets import Opened
 from kafka08.message.timed_sets import ANY_TIME, Rules
 from kafka08.message.wrappers import Rebuilt
@@ -115,7 +115,7 @@ def number(
     compacted topic), InvalidTimestampError, UnsupportedForMessageFormatError (headers in a set that
     must be converted) and UnknownError (undecodable wrapper).
     """
-    plain = _plain_batch(config, buffer, base, rules)
+    plain = _plain(config, buffer, base, rules)
     if plain is not None:
         return plain
     limit = config.max_message_bytes
@@ -156,19 +156,22 @@ def number(
     )
 
 
-def _plain_batch(config: LogConfig, buffer: memoryview, base: int, rules: Rules) -> Numbered | None:
-    """A set that is one right batch without a codec, where batches are stored as they come but for
-    their numbers; None for any other set, which does not change."""
-    if len(buffer) <= MAGIC_AT or buffer[MAGIC_AT] != BATCH:
-        return None  # number_plain would say so too, and costs a small set of 0.8 a thirtieth more
-    is_stored = config.message_format == rules.max_format == BATCH
-    if not is_stored or rules.append_time is not None or config.compact:
+def _plain(config: LogConfig, buffer: memoryview, base: int, rules: Rules) -> Numbered | None:
+    """A set without a codec that is stored as it comes but for its numbers: messages of format 0,
+    or one right batch where batches are stored. None for any other set."""
+    if config.compact or len(buffer) <= MAGIC_AT:
         return None
-    epoch, largest = rules.leader_epoch, config.max_message_bytes - LOG_OVERHEAD
-    count = number_plain(buffer, base, epoch, largest, rules.oldest, rules.newest)
+    magic, largest = buffer[MAGIC_AT], config.max_message_bytes - LOG_OVERHEAD
+    if not magic:
+        count = entries = number_messages(buffer, base, largest)
+    elif magic == BATCH == config.message_format == rules.max_format and rules.append_time is None:
+        epoch, entries = rules.leader_epoch, 1
+        count = number_plain(buffer, base, epoch, largest, rules.oldest, rules.newest)
+    else:
+        return None
     if not count:
         return None
-    fields = count, len(buffer), base, base + count - 1, 1, NONE, BATCH
+    fields = count, len(buffer), base, base + count - 1, entries, NONE, magic
     return Numbered(base, named(Appended, fields), buffer, movable=True)
 
 

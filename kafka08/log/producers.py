@@ -39,12 +39,13 @@ from kafka08.log.producer_state import (
     ProducerStates,
 )
 from kafka08.log.segments.file_slice import SegmentFile
+from kafka08.log.segments.file_walk import stretches
 from kafka08.log.segments.names import SNAPSHOT_SUFFIX
 from kafka08.log.segments.segment import LogSegment
 from kafka08.log.segments.transaction_index import AbortedTransaction
 from kafka08.message.entry import BytesLike, offset_and_stop
 from kafka08.message.markers import ABORT, COMMIT, IN_TRANSACTION
-from kafka08.message.scan import producer_batches, stretches
+from kafka08.message.scan import producer_batches
 from kafka08.named import named
 
 logger = logging.getLogger("kafka.log.ProducerStateManager")

@@ -11,11 +11,12 @@ from kafka08.errors import InvalidMessageError, KafkaError, MessageSizeTooLargeE
 from kafka08.log.numbering import Numbered, moved, number, timed_rules
 from kafka08.message.batch import header_of
 from kafka08.message.compression import MAX_INFLATED
+from kafka08.message.entry import MAGIC_AT
 from kafka08.message.sets import Opened, encode_set, iter_messages
 from kafka08.message.timed_sets import Rules
 from kafka08.settings.topic import LogConfig
 from tests.message.batches import batch, simple
-from tests.message.sets import has_absolute_offsets, plain
+from tests.message.sets import has_absolute_offsets, plain, set_byte
 
 BARE = [(b"a", b"1", 0, []), (b"b", b"2", 0, []), (b"c", b"3", 0, [])]
 
@@ -44,6 +45,12 @@ def test_plain_messages_are_numbered_in_place() -> None:
 def test_a_cut_tail_is_not_stored() -> None:
     data = plain(PAIRS)
     assert bytes(numbered(data + data[:20]).data) == plain(PAIRS, first=10)
+
+
+def test_a_format_that_is_not_known_counts_as_0() -> None:
+    """As 0.8.2.2 takes it."""
+    found = numbered(bytes(set_byte(plain(PAIRS[:1]), MAGIC_AT, 5, right_crc=True)))
+    assert (found.found.count, found.found.magic, found.sendable) == (1, 0, True)
 
 
 def test_plain_messages_move() -> None:

@@ -6,7 +6,6 @@ import os
 import struct
 import zlib
 from array import array
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -37,8 +36,9 @@ from kafka08.message.markers import (
     OTHER_CONTROL,
     encode_marker,
 )
-from kafka08.message.scan import FileWalk, iter_entries, refuse
+from kafka08.message.scan import iter_entries, refuse
 from tests.message.batches import batch, simple, timed, timed_wrapper
+from tests.message.walked import LAST, ONE, PRODUCED, THREE, damaged_sets, produced
 
 needs_native = pytest.mark.skipif(
     scan.native is None, reason="kafka08._native is not built: there is no C compiler"
@@ -48,10 +48,6 @@ WALKS = [
     pytest.param(scan.native and scan.native.walk, id="native", marks=needs_native),
 ]
 every_walk = pytest.mark.parametrize("walk", WALKS)
-
-ONE = encode_entry(b"k", b"value", 10)
-LAST = encode_entry(b"key", None, 15)
-THREE = ONE + encode_entry(None, b"x" * 50, 11) + LAST
 GZIP = encode_entry(None, b"not looked into", 12, 1)
 
 
@@ -131,49 +127,6 @@ def test_a_buffer_that_cannot_be_written_is_not_numbered(walk):
         walk(ONE, 0, len(ONE), number=1)
 
 
-@st.composite
-def batches(draw) -> bytes:
-    deltas = draw(st.sampled_from([[0, 1], [1, 5], [0, 2**31 - 1]]))
-    base = draw(st.sampled_from([0, 9, 2**62, 2**63 - 4]))
-    attributes = draw(st.sampled_from([0, 0x20, 1]))
-    producer = draw(st.sampled_from([-1, 0, 2**40]))
-    found = simple(b"a", b"b")
-    return batch(found, base, deltas=deltas, attributes=attributes, producer_id=producer)
-
-
-@st.composite
-def damaged_sets(draw) -> bytes:
-    """Entries of any sizes, keys and codecs, with some bytes changed and the end cut off."""
-    rows = draw(
-        st.lists(
-            st.tuples(
-                st.none() | st.binary(max_size=20),
-                st.none() | st.binary(max_size=200),
-                st.integers(0, 40),
-                st.sampled_from([0, 0, 0, 0, 1, 5]),
-            ),
-            max_size=8,
-        )
-    )
-    later = st.sampled_from([timed([(b"k", b"v"), (None, None)], 3), timed_wrapper(b"", 1, 7)])
-    later |= st.builds(
-        encode_marker,
-        st.just(7),
-        st.just(1),
-        st.sampled_from([ABORT, COMMIT]),
-        st.just(3),
-        st.just(9),
-    )
-    data = bytearray(b"".join(encode_entry(*row) for row in rows))
-    data += draw(st.sampled_from([b"", b""]) | later | batches()) + draw(batches() | later)
-    for at, value in draw(
-        st.lists(st.tuples(st.integers(0, 2**16), st.integers(0, 255)), max_size=2)
-    ):
-        if data:
-            data[at % len(data)] = value
-    return bytes(data[: len(data) - draw(st.sampled_from([0, 0, 1, 30]))])
-
-
 @needs_native
 @settings(max_examples=400)
 @given(
@@ -195,6 +148,35 @@ def test_machine_code_does_what_the_plain_walk_does(data, **checks):
         plain, 0, len(data), **checks
     )
     assert native == plain
+
+
+@needs_native
+def test_plain_messages_are_numbered_in_one_step():
+    data = bytearray(THREE)
+    assert scan.number_messages(data, 70, len(THREE)) == 3
+    assert [entry.offset for entry in iter_entries(data)] == [70, 71, 72]
+    with pytest.raises(BufferError):
+        scan.number_messages(THREE, 70, len(THREE))
+
+
+@needs_native
+@settings(max_examples=200)
+@given(
+    data=damaged_sets(has_later=False) | damaged_sets(),
+    number=st.integers(0, 2**62),
+    max_size=st.sampled_from([100, 1000]),
+)
+def test_what_is_numbered_in_one_step_is_numbered_as_ever(data, number, max_size):
+    one, other = bytearray(data), bytearray(data)
+    count = scan.number_messages(one, number, max_size)
+    found = scan.plain_walk(other, 0, len(data), number=number, check_crc=True, max_size=max_size)
+    assert count == (found.count if found.ended == END else 0)
+    if count:
+        assert one == other
+    else:  # the general way says the same of a set whose first messages were numbered
+        again = {"number": number, "check_crc": True, "max_size": max_size}
+        assert scan.plain_walk(one, 0, len(data), **again) == found
+        assert one == other
 
 
 @needs_native
@@ -385,12 +367,6 @@ def test_the_times_of_messages_of_format_1(message_times):
         message_times(b"", 0, 1)
 
 
-def produced(producer: int, base: int, *values: bytes) -> bytes:
-    fields = {"producer_id": producer, "producer_epoch": 300, "base_sequence": (1 << 31) - 1}
-    return batch(simple(*values), base, **fields)
-
-
-PRODUCED = ONE + produced(1, 3, b"a", b"b") + produced(-1, 5, b"c") + produced(1 << 62, 9, b"d")
 ROWS = [
     (1, 300, (1 << 31) - 1, 3, 1, 1001, NO_TRANSACTION, -1),
     (1 << 62, 300, (1 << 31) - 1, 9, 0, 1000, NO_TRANSACTION, -1),
@@ -424,50 +400,6 @@ def test_what_batches_are_in_transactions(find):
     assert find(data, 0, len(data))[1][:6] == (7, 2, -1, 0, 0, 900)
     cut = encode_marker(7, 2, ABORT, 5, 900)[:-1]
     assert find(cut, 0, len(cut))[0][-2:] == (OTHER_CONTROL, -1)
-
-
-@pytest.mark.parametrize("chunk", [61, 100, 400, 1 << 20])
-def test_a_file_in_stretches(tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr(scan, "CHUNK", chunk)
-    data = PRODUCED + produced(2, 10, b"x" * 300) + PRODUCED[:-1]
-    path = tmp_path / "log"
-    path.write_bytes(b"before" + data)
-    with path.open("rb") as file:
-        found = [
-            row
-            for piece, stop in scan.stretches(file.fileno(), 6, 6 + len(data))
-            for row in scan.producer_batches(piece, 0, stop)
-        ]
-    assert [row[0] for row in found] == [1, 1 << 62, 2, 1]
-
-
-@pytest.mark.scenario("modern-10")
-@pytest.mark.parametrize("chunk", [27, 60, 100, 1 << 20])
-def test_a_file_with_all_formats(tmp_path, chunk):
-    data = (
-        ONE
-        + timed([(b"k", b"v" * 70)], 11)
-        + batch(simple(b"a" * 90, b"b"), 12)
-        + batch(simple(b"c"), 20, last_delta=7)
-    )
-    path = tmp_path / "log"
-    path.write_bytes(data)
-    with path.open("rb") as file:
-        for headers_only in (False, True):
-            walked = FileWalk(
-                file.fileno(), 0, len(data), headers_only=headers_only, check_crc=True, last=9,
-                chunk=chunk,
-            ).step()  # fmt: skip
-            assert walked[:4] + walked[5:] == (len(data), 4, 10, 27, END, 2)
-        up_to = FileWalk(file.fileno(), 0, len(data), headers_only=True, up_to=26, chunk=chunk)
-        assert up_to.step()[1:4] == (3, 10, 13)
-    damaged = bytearray(data)
-    damaged[len(data) - 100] ^= 1
-    path.write_bytes(damaged)
-    with path.open("rb") as file:
-        walked = FileWalk(file.fileno(), 0, len(data), check_crc=True, chunk=chunk).step()
-        assert walked.count == 2
-        assert walked.ended == BAD_CRC
 
 
 @pytest.mark.parametrize(
@@ -523,62 +455,3 @@ def test_refusals(data, error):
 @pytest.mark.parametrize("data", [b"", THREE, THREE[:-1]])
 def test_the_end_and_a_cut_entry_are_not_refused(data):
     refuse(data, scan.walk(data, 0, len(data)))
-
-
-class TestFileWalk:
-    @pytest.fixture
-    def opened(self, tmp_path: Path):
-        files = []
-
-        def write(data: bytes) -> int:
-            path = tmp_path / f"{len(files)}.log"
-            path.write_bytes(data)
-            files.append(os.open(path, os.O_RDONLY))
-            return files[-1]
-
-        yield write
-        for fd in files:
-            os.close(fd)
-
-    @settings(max_examples=150, deadline=None)
-    @given(data=damaged_sets(), chunk=st.integers(26, 300), last=st.none() | st.just(-1))
-    def test_chunks_do_not_matter(self, data, chunk, last):
-        fd = os.memfd_create("entries")
-        try:
-            os.write(fd, data)
-            found = FileWalk(fd, 0, len(data), check_crc=True, last=last, chunk=chunk).step()
-        finally:
-            os.close(fd)
-        wanted = scan.walk(data, 0, len(data), check_crc=True, last=last, wrappers=True)
-        assert found == wanted
-
-    @pytest.mark.parametrize("chunk", [26, 40, 100, 1 << 20])
-    def test_pauses_and_goes_on(self, opened, chunk):
-        walk = FileWalk(opened(THREE), 0, len(THREE), last=-1, chunk=chunk)
-        assert walk.step(until=1) == (len(ONE), 1, 10, 10, 0, PAUSED, 0)
-        assert walk.step(until=len(ONE)) == (len(ONE), 0, -1, -1, 0, PAUSED, 0)
-        assert walk.step() == (len(THREE), 2, 11, 15, 0, END, 0)
-        assert walk.step() == (len(THREE), 0, -1, -1, 0, END, 0)
-
-    @pytest.mark.parametrize("chunk", [26, 100, 1 << 20])
-    def test_headers_only(self, opened, chunk):
-        fd = opened(THREE)
-        assert FileWalk(fd, 0, len(THREE), headers_only=True, chunk=chunk).step() == (
-            len(THREE), 3, 10, 15, 0, END, 0,
-        )  # fmt: skip
-        cut = FileWalk(fd, 0, len(THREE) - 1, headers_only=True, chunk=chunk).step()
-        assert (cut.count, cut.ended) == (2, CUT)
-
-    def test_an_entry_larger_than_a_chunk_is_checked_in_pieces(self, opened):
-        big = encode_entry(None, os.urandom(5000), 7, 1)
-        fd = opened(ONE + big)
-        found = FileWalk(fd, 0, len(ONE + big), check_crc=True, chunk=64).step()
-        assert found == (len(ONE + big), 2, 10, 7, 1, END, 0)
-        fd = opened(ONE + big[:-1] + bytes([big[-1] ^ 1]))
-        found = FileWalk(fd, 0, len(ONE + big), check_crc=True, chunk=64).step()
-        assert found == (len(ONE), 1, 10, 10, 0, BAD_CRC, 0)
-
-    def test_a_file_that_became_shorter_ends_the_walk(self, opened):
-        fd = opened(THREE[: len(ONE) + 5])
-        found = FileWalk(fd, 0, len(THREE), chunk=64).step()
-        assert (found.count, found.stop, found.ended) == (1, len(ONE), CUT)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from kafka08.log.directory import CLEANED_SUFFIX, put_aside, sync_directory, unlink_if_there
 from kafka08.log.disk import is_full
 from kafka08.log.segments import integrity
+from kafka08.log.segments.file_walk import FileWalk
 from kafka08.log.segments.index import ENTRY, ENTRY_SIZE, MAX_RELATIVE_OFFSET
 from kafka08.log.segments.names import (
     DELETED_SUFFIX,
@@ -39,7 +40,6 @@ from kafka08.log.segments.time_index import MessageTime
 from kafka08.log.segments.time_search import is_untimed_from
 from kafka08.message.batch import NO_TIMESTAMP
 from kafka08.message.entry import PAUSED
-from kafka08.message.scan import FileWalk
 from kafka08.settings.topic import LogConfig
 
 _OUR_SUFFIXES = (

@@ -17,6 +17,7 @@ from collections.abc import Generator
 from typing import NamedTuple
 
 from kafka08.log.directory import unlink_if_there
+from kafka08.log.segments.file_walk import FileWalk
 from kafka08.message.crc import crc32c
 from kafka08.message.entry import (
     BAD_CRC,
@@ -28,7 +29,6 @@ from kafka08.message.entry import (
     OFFSET_AND_SIZE,
     SHORT,
 )
-from kafka08.message.scan import FileWalk
 
 SEAL_SUFFIX = ".crc32c"
 LOG_SUFFIX = ".log"

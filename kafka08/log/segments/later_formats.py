@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from kafka08.log.segments.file_walk import FileWalk
 from kafka08.log.segments.segment import LogSegment
 from kafka08.message.entry import PAUSED
-from kafka08.message.scan import FileWalk
 
 # The end is found to within this many bytes of entries.
 _STEP = 1 << 20

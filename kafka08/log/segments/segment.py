@@ -12,6 +12,7 @@ import os
 from kafka08.errors import KafkaError
 from kafka08.log.segments import integrity
 from kafka08.log.segments.file_slice import FileSlice, SegmentFile
+from kafka08.log.segments.file_walk import FileWalk
 from kafka08.log.segments.index import MAX_RELATIVE_OFFSET, OffsetIndex
 from kafka08.log.segments.indexes import SegmentIndexes
 from kafka08.log.segments.names import SUFFIXES, mark_deleted, rebuilt_paths, remove_rebuilt
@@ -19,7 +20,7 @@ from kafka08.log.segments.time_index import NO_TIME, MessageTime, TimeIndex
 from kafka08.log.segments.transaction_index import TransactionIndex
 from kafka08.message.batch import RECORDS_AT
 from kafka08.message.entry import ABOVE, LOG_OVERHEAD, MIN_MESSAGE_SIZE, OFFSET_AND_SIZE, SHORT
-from kafka08.message.scan import FileWalk, newest_time, walk
+from kafka08.message.scan import newest_time, walk
 from kafka08.settings.topic import LogConfig
 
 _FIRST_READ = 8 << 10

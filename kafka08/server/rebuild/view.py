@@ -18,12 +18,13 @@ from typing import Final, cast
 from kafka08.errors import KafkaError
 from kafka08.log.numbering import RebuiltSet
 from kafka08.log.segments.file_slice import FileSlice, SegmentFile
+from kafka08.log.segments.file_walk import FileWalk
 from kafka08.message import records
 from kafka08.message.batch import BATCH_CODEC_AT, RECORDS_AT, Batch, header_of
 from kafka08.message.compression import MAX_INFLATED, InflatesTooFarError
 from kafka08.message.entry import BATCH, LOG_OVERHEAD, SIZE, SIZE_AT, codec_of, magic_of
 from kafka08.message.leaves import leaves
-from kafka08.message.scan import FileWalk, walk
+from kafka08.message.scan import walk
 from kafka08.message.wrappers import Rebuilt, absolute_slice
 from kafka08.protocol.schemas import Sized
 from kafka08.runtime import Lock, Runtime
