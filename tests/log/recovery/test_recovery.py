@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka08.message import scan
+from kafka08.log.segments import file_walk
 from kafka08.message.sets import encode_set
 from tests.log.faulty_files import FaultyFiles
 from tests.log.support import (
@@ -83,7 +83,7 @@ def test_an_entry_larger_than_the_limit_is_no_damage(tmp_path: Path) -> None:
 def test_entries_larger_than_the_buffer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, garbled: bool
 ) -> None:
-    monkeypatch.setattr(scan, "CHUNK", 100)
+    monkeypatch.setattr(file_walk, "CHUNK", 100)
     log = open_log(tmp_path / "first")
     append(log, "a" * 60)
     append(log, "b" * 1000)
