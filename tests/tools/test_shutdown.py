@@ -132,7 +132,8 @@ def run(main: str, *, ignored: tuple[signal.Signals, ...] = ()) -> subprocess.Co
         text=True,
         timeout=60,
         check=False,
-        preexec_fn=ignore,
+        # Python code between fork and exec may meet a lock of another thread and hang.
+        preexec_fn=ignore if ignored else None,
     )
 
 
