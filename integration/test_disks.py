@@ -19,7 +19,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from integration.cluster.disks import LoopDisk
-from integration.harness import Broker, Process, ZooKeeper, partition_state, zookeeper_text
+from integration.harness import Broker, Process, ZooKeeper, isr, partition_state, zookeeper_text
 from integration.wire import Wire, WireError, entry, wait_until
 from kafka08.producer.kafka_producer import KafkaProducer
 
@@ -151,7 +151,7 @@ class Three:
         return [partition_state(self.connect, self.topic, n) for n in range(self.PARTITIONS)]
 
     def isrs(self) -> list[list[int]]:
-        return [sorted(state.get("isr", [])) for state in self.states()]  # type: ignore[arg-type]
+        return [isr(self.connect, self.topic, n) for n in range(self.PARTITIONS)]
 
     def leaders(self) -> list[object]:
         return [state.get("leader") for state in self.states()]

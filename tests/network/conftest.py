@@ -8,16 +8,8 @@ from typing import Any
 import pytest
 
 from kafka08.log.segments.file_slice import SegmentFile
-from kafka08.network.peer import current_peer
 from kafka08.network.server import Listener, Server
 from tests.network.socket_service import Service, SocketClient, Start
-
-
-@pytest.fixture(autouse=True)
-def nobody_is_left() -> Iterator[None]:
-    """A connection that a test serves itself leaves its peer to the tests after it."""
-    yield
-    current_peer.set(None)
 
 
 @pytest.fixture

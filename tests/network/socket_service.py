@@ -108,8 +108,6 @@ def framed(body: bytes) -> bytes:
 
 
 Start = Callable[..., Server]
-
-
 Connect = Callable[..., SocketClient]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from kafka08.network.connection import Connection
 from kafka08.network.memory import RequestMemory
-from kafka08.network.peer import Peer
+from kafka08.network.peer import Peer, current_peer
 from kafka08.network.transport import PlainSocket
 from kafka08.network.workers import END, WAIT
 
@@ -37,7 +37,9 @@ class Turns:
 @pytest.fixture
 def turns() -> Iterator[Turns]:
     made = Turns()
+    token = current_peer.set(None)  # a turn leaves its peer, also to the tests after these
     yield made
+    current_peer.reset(token)
     made.connection.close()
     made.peer.close()
 
